@@ -263,6 +263,8 @@ type Unsigned struct {
 	Digest  perdure.Hash    `json:"digest"`
 	Entries [][]byte        `json:"entries" doc:"the entries in binary form; sign the name of the last"`
 	About   *Wait           `json:"about,omitempty"`
+	// Evidence lets who signs see for themselves what the digest stands for.
+	Evidence [][]byte `json:"evidence" doc:"the entries that propose and decide it, in binary form"`
 }
 
 // Signed is an answer that somebody signed.

@@ -22,18 +22,24 @@ type Ballot struct {
 	Note    string
 }
 
+// Voter refuses somebody whose key is not here: votes count per key.
+func (v *Visitor) Voter() error {
+	if v.Person != nil {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("%w: votes count per key, and this token unlocks none", perdure.ErrDenied),
+		"use a token of a person (perdure token new NAME --person), or sign the answer yourself: perdure --server URL "+
+			"approve signs with the key of your own home")
+}
+
 // Vote records what the person whose token it is says about exactly one effect. An answer that is there already changes
 // nothing: before.
 func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out *Told, before bool, err error) {
 	if err := v.May(VerbApprove); err != nil {
 		return nil, false, err
 	}
-	if v.Person == nil {
-		return nil, false, perdure.WithHint(
-			fmt.Errorf("%w: votes count per key, and this token unlocks none", perdure.ErrDenied),
-			"use a token of a person (perdure token new NAME --person), or sign the answer yourself: perdure "+
-				"--server URL approve signs with the key of your own home",
-		)
+	if err := v.Voter(); err != nil {
+		return nil, false, err
 	}
 	a, q, vote, err := d.votable(ctx, v, arg, v.Person.Key(), b)
 	if err != nil {
@@ -238,4 +244,38 @@ func (d *Desk) NewLink(
 			Link:    &Bound{Agent: a.ID(), Digest: q.Digest},
 		},
 	)
+}
+
+// Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer
+// elsewhere sees in them what the digest stands for.
+func (d *Desk) Evidence(ctx context.Context, id perdure.AgentID, decision perdure.Hash) ([]*perdure.Entry, error) {
+	var advice, decided *perdure.Entry
+	recent := map[perdure.Hash]*perdure.Entry{}
+	for e, err := range perdure.Memory(ctx, d.Store, id) {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case e.Kind == perdure.KindAdvice:
+			recent[e.Name] = e
+			if len(recent) > maxProposed { // what is decided late was proposed lately
+				clear(recent)
+			}
+		case e.Name == decision:
+			decided = e
+			if x, ok := e.Content().(perdure.Decision); ok {
+				advice = recent[x.Advice]
+			}
+		}
+		if decided != nil {
+			break
+		}
+	}
+	if decided == nil {
+		return nil, perdure.Missing("there is no decision " + decision.Short())
+	}
+	if advice == nil {
+		return []*perdure.Entry{decided}, nil
+	}
+	return []*perdure.Entry{advice, decided}, nil
 }

@@ -35,6 +35,7 @@ type NodeFile struct {
 
 	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
 
+	Serve     ServeConfig     `yaml:"serve"`     // how it is served
 	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
 
 	places map[string]string // where keys stand, as FILE:LINE: advisor, mcp.NAME, effects.TOOL
@@ -62,7 +63,7 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 			*name = filepath.Join(h.Dir, *name)
 		}
 	}
-	for _, name := range []*string{&n.Files, &n.Secrets, &n.Prices, &n.Demo} {
+	for _, name := range []*string{&n.Files, &n.Secrets, &n.Prices, &n.Demo, &n.Serve.TLS.Cert, &n.Serve.TLS.Key} {
 		at(name)
 	}
 	if n.Advisor != "" {

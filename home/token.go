@@ -104,6 +104,26 @@ type Bound struct {
 	Digest perdure.Hash    `json:"digest"`
 }
 
+// TokenView is a token for people and programs: whose it is, and what it permits.
+type TokenView struct {
+	ID      string       `json:"id"`
+	Name    string       `json:"name"`
+	Key     perdure.Key  `json:"key,omitzero"` // of the person
+	Verbs   []string     `json:"verbs"`
+	Scope   string       `json:"scope"`
+	Created perdure.Time `json:"created"`
+	Expires perdure.Time `json:"expires,omitempty"`
+}
+
+// View is the token without what is only for the home.
+func (t *Token) View() TokenView {
+	v := TokenView{ID: t.ID, Name: t.Name, Verbs: t.Verbs, Scope: t.Scope, Created: t.Created, Expires: t.Expires}
+	if t.Person != nil {
+		v.Key = t.Person.Key
+	}
+	return v
+}
+
 // MayDo reports whether the token permits a verb.
 func (t *Token) MayDo(verb string) bool { return slices.Contains(t.Verbs, verb) }
 
@@ -189,7 +209,7 @@ func (h *Home) checkToken(x *NewToken) error {
 		x.Scope = perdure.AnyScope
 	}
 	if x.Scope != perdure.AnyScope {
-		if err := perdure.CheckScope(x.Scope); err != nil {
+		if err := checkScope(x.Scope); err != nil {
 			return err
 		}
 	}

@@ -61,6 +61,20 @@ func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *per
 	return found, errors.Join(err, p.Close())
 }
 
+// Uses lists the tools of a node that was made of these powers, as ListTools does.
+func (p *Powers) Uses(h *Home, n *perdure.Node, a *perdure.Agent) ([]ToolUse, error) {
+	set, err := p.Policy(h)
+	if err != nil {
+		return nil, err
+	}
+	found := []ToolUse{}
+	for _, t := range n.Tools {
+		found = append(found, p.use(t.Spec(), set, a, n.Key.Key()))
+	}
+	slices.SortFunc(found, func(a, b ToolUse) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
 // Newcomer is an agent such as perdure new makes, to ask policy about. It is in no store.
 func (h *Home) Newcomer(ctx context.Context) (*perdure.Agent, error) {
 	key, err := h.Key()

@@ -72,8 +72,11 @@ func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspa
 
 // hides reports whether a client is shown nothing of an agent.
 func (s *Server) hides(ctx context.Context, id perdure.AgentID, kind string) bool {
-	if s.Memory == nil || !workspace.Keeps(kind) {
+	if !workspace.Keeps(kind) {
 		return false
+	}
+	if s.Memory == nil {
+		return s.Visitor != nil // nobody's notes are for whoever comes
 	}
 	r, err := s.Memory(ctx)
 	return err != nil || r.Hides(ctx, id, kind)

@@ -104,12 +104,88 @@ func (s *Server) bound(to []string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// signer is the node that signs what the person behind a call decides.
-func (s *Server) signer(ctx context.Context, req *sdk.CallToolRequest) (*perdure.Node, error) {
-	if s.Person == nil {
-		return s.Node, nil
+// voice is in whose name the reply of a person is recorded.
+type voice struct {
+	s *Server
+	v *home.Visitor // nil: the owner of the home, with its key
+}
+
+// voice is that of the person behind a call.
+func (s *Server) voice(ctx context.Context, req *sdk.CallToolRequest) (voice, error) {
+	if s.Visitor == nil {
+		return voice{s: s}, nil
 	}
-	return s.Person(ctx, req)
+	v, err := s.Visitor(ctx, req)
+	return voice{s, v}, err
+}
+
+// votable is the question of a digest, if the person's answer would count.
+func (w voice) votable(a *perdure.Agent, digest perdure.Hash, approve bool) (*perdure.Asking, error) {
+	if w.v == nil {
+		return w.s.Node.Votable(a, digest, approve)
+	}
+	if err := w.v.Voter(); err != nil {
+		return nil, err
+	}
+	return w.s.Node.VotableBy(a, w.v.Person.Key(), digest, approve)
+}
+
+// vote records the person's answer.
+func (w voice) vote(ctx context.Context, id perdure.AgentID, digest perdure.Hash, b home.Ballot) (*told, error) {
+	if w.v != nil {
+		b.Digest = digest.String()
+		out, _, err := w.s.Desk.Vote(ctx, w.v, id.String(), b)
+		return toldOf(out, err)
+	}
+	var e *perdure.Entry
+	var err error
+	if b.Approve {
+		e, err = w.s.Node.Approve(ctx, id, digest, b.Expires, b.Note)
+	} else {
+		e, err = w.s.Node.Deny(ctx, id, digest, b.Note)
+	}
+	return w.said(ctx, id, e, err)
+}
+
+// answer records what the person says to a question of an agent.
+func (w voice) answer(ctx context.Context, id perdure.AgentID, text string) (*told, error) {
+	if w.v != nil {
+		return toldOf(w.s.Desk.Answer(ctx, w.v, id.String(), text))
+	}
+	e, err := w.s.Node.Answer(ctx, id, text)
+	return w.said(ctx, id, e, err)
+}
+
+// resume ends the pauses of an agent.
+func (w voice) resume(ctx context.Context, id perdure.AgentID, note string) (*told, error) {
+	if w.v != nil {
+		return toldOf(w.s.Desk.Resume(ctx, w.v, id.String(), note))
+	}
+	e, err := w.s.Node.Resume(ctx, id, note)
+	return w.said(ctx, id, e, err)
+}
+
+func (w voice) said(ctx context.Context, id perdure.AgentID, e *perdure.Entry, err error) (*told, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w.s.report(ctx, id, e), nil
+}
+
+// toldOf is what came of a verb at the desk.
+func toldOf(t *home.Told, err error) (*told, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &told{
+		Agent:    t.Agent.String(),
+		Name:     t.Name,
+		Entry:    t.Entry.String(),
+		Seq:      t.Seq,
+		What:     view.Cut(t.What, maxSaid),
+		Standing: t.Standing,
+		Before:   t.Before,
+	}, nil
 }
 
 type voteIn struct {
@@ -137,7 +213,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := s.signer(ctx, req)
+	n, err := s.voice(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +221,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	open, err := n.Votable(a, digest, verb == "approve")
+	open, err := n.votable(a, digest, verb == "approve")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,19 +253,16 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	note, _ := reply["note"].(string)
 	s.voting.Lock() // of two who answer at once, the second is told
 	defer s.voting.Unlock()
-	var e *perdure.Entry
+	b := home.Ballot{Expires: until, Note: note}
 	switch reply["decision"] {
 	case "approve":
-		e, err = n.Approve(ctx, a.ID(), digest, until, note)
+		b.Approve = true
 	case "deny":
-		e, err = n.Deny(ctx, a.ID(), digest, note)
 	default:
-		err = errors.New("the reply decides nothing; nothing was changed, and it can still be answered")
+		return nil, nil, errors.New("the reply decides nothing; nothing was changed, and it can still be answered")
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return nil, s.report(ctx, a.ID(), e), nil
+	out, err := n.vote(ctx, a.ID(), digest, b)
+	return nil, out, err
 }
 
 // choice is a field of a form for one of several words.
@@ -236,15 +309,12 @@ func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answer
 		return asking, nil, err
 	}
 	answer, _ := reply["answer"].(string)
-	n, err := s.signer(ctx, req)
+	n, err := s.voice(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := n.Answer(ctx, a.ID(), answer)
-	if err != nil {
-		return nil, nil, err
-	}
-	return nil, s.report(ctx, a.ID(), e), nil
+	out, err := n.answer(ctx, a.ID(), answer)
+	return nil, out, err
 }
 
 // quoted is a text of somebody else in lines that cannot pass for ours.
@@ -261,7 +331,7 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := s.signer(ctx, req)
+	n, err := s.voice(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -303,9 +373,6 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, errors.New("the person leaves it paused; nothing was changed")
 	}
 	note, _ := reply["note"].(string)
-	e, err := n.Resume(ctx, a.ID(), note)
-	if err != nil {
-		return nil, nil, err
-	}
-	return nil, s.report(ctx, a.ID(), e), nil
+	out, err := n.resume(ctx, a.ID(), note)
+	return nil, out, err
 }

@@ -98,21 +98,21 @@ func TestTheUnitIsHardened(t *testing.T) {
 // TestRecipesNameCommandsThatAreThere looks whether what the unit and the container run is a command line that perdure
 // takes.
 func TestRecipesNameCommandsThatAreThere(t *testing.T) {
-	flags := output(t, bin, "node", "--help")
-	for file, pattern := range map[string]string{"perdure.service": `ExecStart=/usr/bin/perdure node (.*)`,
-		"Containerfile": `CMD \["node", (.*)\]`} {
+	flags := output(t, bin, "serve", "--help")
+	for file, pattern := range map[string]string{"perdure.service": `ExecStart=/usr/bin/perdure serve (.*)`,
+		"Containerfile": `CMD \["serve", (.*)\]`} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := regexp.MustCompile(pattern).FindSubmatch(text)
 		if m == nil {
-			t.Errorf("%s does not run perdure node", file)
+			t.Errorf("%s does not run perdure serve", file)
 			continue
 		}
 		for _, word := range regexp.MustCompile(`--[a-z-]+`).FindAllString(string(m[1]), -1) {
 			if !strings.Contains(flags, word) {
-				t.Errorf("%s gives %s, which perdure node does not take", file, word)
+				t.Errorf("%s gives %s, which perdure serve does not take", file, word)
 			}
 		}
 	}

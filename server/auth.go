@@ -167,6 +167,12 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 	)
 }
 
+// Visitor is who has the token in the header of a request, or the home's owner where no token is needed: for what
+// speaks another protocol on the same port.
+func (s *Server) Visitor(h http.Header) (*home.Visitor, error) {
+	return s.who(&http.Request{Header: h})
+}
+
 type localKey struct{}
 
 // LocalConn marks connections by which only the owner of the home can come, for http.Server.ConnContext.
@@ -229,10 +235,19 @@ func (s *Server) isHost(host string) bool {
 
 func cut(text string) string { return text[:min(len(text), 80)] }
 
-// requiring lets on who has a verb.
+// requiring lets on who has a verb, for all agents: what is behind it knows no scopes.
 func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := visitorOf(r.Context()).May(verb); err != nil {
+		v := visitorOf(r.Context())
+		err := v.May(verb)
+		if err == nil && !v.Everything() {
+			err = perdure.WithHint(
+				fmt.Errorf("%w: %s may see agents of scope %s only, and %s shows all", perdure.ErrDenied,
+					v.Name, v.Scope, r.URL.Path),
+				"use a token for every scope, or the API",
+			)
+		}
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}

@@ -75,7 +75,7 @@ func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		r, w := humago.Unwrap(hc)
-		out := &begun{w: w, id: id}
+		out := &begun{w: w, id: id, c: http.NewResponseController(w), stall: s.Limits.WriteStall}
 		x.Out = out
 		_, err := s.Desk.Home.Export(r.Context(), s.Desk.Store, id, x)
 		switch {
@@ -94,6 +94,9 @@ type begun struct {
 	w  http.ResponseWriter
 	id perdure.AgentID
 	n  int64
+
+	c     *http.ResponseController
+	stall time.Duration
 }
 
 func (b *begun) Write(p []byte) (int, error) {
@@ -101,6 +104,9 @@ func (b *begun) Write(p []byte) (int, error) {
 		h := b.w.Header()
 		h.Set("Content-Type", capsuleType)
 		h.Set("Content-Disposition", `attachment; filename="`+b.id.Short()+capsule.Ext+`"`)
+	}
+	if err := b.c.SetWriteDeadline(time.Now().Add(b.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
 	}
 	n, err := b.w.Write(p)
 	b.n += int64(n)

@@ -214,14 +214,3 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration, listeners ...ne
 	}
 	return err
 }
-
-// TLS is what a server shows that is known by its key, or by a certificate that others signed. It asks who comes for
-// theirs, and takes any: it is the key in it that the trust file names, or does not.
-func TLS(cert tls.Certificate) *tls.Config {
-	return &tls.Config{
-		Certificates: []tls.Certificate{cert},
-		MinVersion:   tls.VersionTLS13,
-		ClientAuth:   tls.RequestClientCert,
-		NextProtos:   []string{"http/1.1"},
-	}
-}

@@ -137,7 +137,10 @@ func (s *Server) problem(ctx context.Context, err error) *problem {
 	return p
 }
 
-// fail answers with an error.
+// Fail answers with an error, as a problem.
+func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) { s.fail(w, r, err) }
+
+// fail is Fail.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.problem(r.Context(), err)
 	headersOf(p, w.Header().Set)

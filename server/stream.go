@@ -179,8 +179,9 @@ func (r *reader) run(ctx context.Context) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
+	_ = r.c.SetReadDeadline(time.Time{}) // nothing more is read; where there are none, it has none
 	r.w.WriteHeader(http.StatusOK)
-	if r.send(r.past) != nil {
+	if r.c.Flush() != nil || r.send(r.past) != nil { // who follows is told at once that they do
 		return
 	}
 	r.past = nil

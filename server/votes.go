@@ -93,18 +93,22 @@ func (s *Server) prepare(
 	if err != nil {
 		return nil, err
 	}
+	proof, err := s.Desk.Evidence(ctx, entries[0].ID(), about.Decision)
+	if err != nil {
+		return nil, err
+	}
 	out := struct {
-		Agent   perdure.AgentID `json:"agent"`
-		Digest  perdure.Hash    `json:"digest"`
-		Entries [][]byte        `json:"entries"`
-		About   *wait           `json:"about,omitempty"`
+		Agent    perdure.AgentID `json:"agent"`
+		Digest   perdure.Hash    `json:"digest"`
+		Entries  [][]byte        `json:"entries"`
+		About    *wait           `json:"about,omitempty"`
+		Evidence [][]byte        `json:"evidence"`
 	}{Agent: entries[0].ID(), Digest: about.Digest, About: waitOf(about, time.Now())}
-	for _, e := range entries {
-		bytes, err := e.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
-		out.Entries = append(out.Entries, bytes)
+	if out.Entries, err = binary(entries); err != nil {
+		return nil, err
+	}
+	if out.Evidence, err = binary(proof); err != nil {
+		return nil, err
 	}
 	return replied[client.Unsigned](out, nil)
 }
@@ -155,4 +159,16 @@ func (s *Server) link(ctx context.Context, v *home.Visitor, in *telling[client.N
 		},
 		nil,
 	)
+}
+
+// binary is entries in binary form.
+func binary(entries []*perdure.Entry) (all [][]byte, err error) {
+	for _, e := range entries {
+		b, err := e.MarshalBinary()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
 }

@@ -75,7 +75,7 @@ func newRoot() *cobra.Command {
 		// agents and their past
 		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(),
 		diffCommand(), forkCommand(),
-		runCommand(), chatCommand(), nodeCommand(), mcpCommand(), toolsCommand(), // what runs them
+		runCommand(), chatCommand(), nodeCommand(), serveCommand(), mcpCommand(), toolsCommand(), // what runs them
 		// people
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
@@ -85,7 +85,8 @@ func newRoot() *cobra.Command {
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
-	root.AddCommand(notifyCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(), benchCommand(),
+	root.AddCommand(notifyCommand(), tokenCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(),
+		benchCommand(),
 		versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		// cobra takes no error from help

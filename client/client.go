@@ -1,0 +1,257 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Client talks to one server. URL must be set; the rest says who asks. Nothing may be changed after the first use, and
+// several may use it at once.
+type Client struct {
+	URL   string // http://HOST:PORT, https://…, or unix:PATH
+	Token string // of perdure token new
+
+	// Signer signs answers to what policy asks, here; nil: the server does, with the key that a person's token unlocks.
+	Signer *perdure.Signer
+
+	// Pin is the key of a server that shows a certificate over it; zero: its certificate is checked as browsers do.
+	Pin perdure.Key
+	// Certificate shows the server a key that it trusts, in the place of a token.
+	Certificate *tls.Certificate
+
+	// HTTP sends requests; nil: a client of its own.
+	HTTP *http.Client
+
+	once sync.Once
+	http *http.Client
+	base string
+	bad  error
+}
+
+// idleConns is how many connections are kept for later.
+const idleConns = 64
+
+// init makes what sends requests.
+func (c *Client) init() error {
+	c.once.Do(func() {
+		c.http, c.base = c.HTTP, strings.TrimSuffix(c.URL, "/")
+		path, local := strings.CutPrefix(c.URL, "unix:")
+		if u, err := url.Parse(c.base); !local &&
+			(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			c.bad = perdure.Invalid(
+				fmt.Errorf("server %q: want http://HOST:PORT, https://HOST:PORT or unix:PATH", c.URL),
+			)
+			return
+		}
+		if local {
+			c.base = "http://localhost"
+		}
+		if c.http != nil {
+			return
+		}
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = idleConns, time.Minute
+		t.TLSClientConfig = c.tls()
+		if local {
+			t.Proxy = nil
+			t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", path)
+			}
+		}
+		// A redirect could lead the token elsewhere.
+		c.http = &http.Client{
+			Transport:     t,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	})
+	return c.bad
+}
+
+// tls pins the key of the server, if one is given, and shows ours.
+func (c *Client) tls() *tls.Config {
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Certificate != nil {
+		t.Certificates = []tls.Certificate{*c.Certificate}
+	}
+	if c.Pin.IsZero() {
+		return t
+	}
+	t.InsecureSkipVerify = true // names and authorities say nothing here: the key does, below
+	t.VerifyConnection = func(s tls.ConnectionState) error {
+		if len(s.PeerCertificates) > 0 {
+			if k, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey); ok && perdure.Key(k) == c.Pin {
+				return nil
+			}
+		}
+		return fmt.Errorf("the server is not the one with key %s", c.Pin.Short())
+	}
+	return t
+}
+
+// Option changes one request.
+type Option func(*http.Request)
+
+// Once gives a request a key: sent again with it, it is done once.
+func Once(key string) Option { return func(r *http.Request) { r.Header.Set("Idempotency-Key", key) } }
+
+// Match has a request do nothing if the agent has gone on from an ETag; the error then wraps perdure.ErrMoved.
+func Match(etag string) Option { return func(r *http.Request) { r.Header.Set("If-Match", etag) } }
+
+// Trace makes a request part of a W3C trace.
+func Trace(parent string) Option {
+	return func(r *http.Request) { r.Header.Set("Traceparent", parent) }
+}
+
+// maxTries is how often a request is sent that can be sent again.
+const maxTries = 4
+
+// Do sends a request with a JSON body, in, if that is not nil, and reads the JSON of the answer into out. An error of
+// the server is a *Problem. What can be sent again without harm is, when the connection breaks: reads, and what has a
+// key (Once).
+func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) (http.Header, error) {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
+	for try := 1; ; try++ {
+		res, safe, err := c.send(ctx, method, path, "application/json", bytes.NewReader(body), in != nil, options...)
+		if err != nil {
+			if !safe || try == maxTries || ctx.Err() != nil {
+				return nil, err
+			}
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(time.Duration(try*try) * 50 * time.Millisecond):
+			}
+			continue
+		}
+		h := res.Header
+		err = read(res, out)
+		return h, err
+	}
+}
+
+// send sends a request. Safe says whether it may be sent again.
+func (c *Client) send(
+	ctx context.Context,
+	method, path, kind string,
+	body io.Reader,
+	has bool,
+	options ...Option,
+) (_ *http.Response, safe bool, err error) {
+	if err := c.init(); err != nil {
+		return nil, false, err
+	}
+	if !has {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, false, err
+	}
+	if has {
+		req.Header.Set("Content-Type", kind)
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	for _, o := range options {
+		o(req)
+	}
+	safe = method == http.MethodGet || req.Header.Get("Idempotency-Key") != ""
+	res, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, safe, perdure.WithHint(
+			fmt.Errorf("reach the server at %s: %w", c.URL, err),
+			"see that perdure serve runs there",
+		)
+	}
+	return res, safe, nil
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 256 << 20
+
+// read reads an answer.
+func read(res *http.Response, out any) error {
+	defer func() { _ = res.Body.Close() }() // all of it was read
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if res.StatusCode/100 != 2 {
+		return problemOf(res, b)
+	}
+	if out == nil || len(b) == 0 {
+		return nil
+	}
+	if raw, ok := out.(*json.RawMessage); ok {
+		*raw = b
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	return nil
+}
+
+// problemOf is the error that an answer says.
+func problemOf(res *http.Response, b []byte) error {
+	p := new(Problem)
+	if json.Unmarshal(b, p) != nil || p.Status == 0 {
+		p = &Problem{
+			Status: res.StatusCode,
+			Title:  res.Status,
+			Detail: "the server answers " + res.Status,
+			Kind:   "failure",
+		}
+	}
+	return p
+}
+
+// NewKey is a key for Once.
+func NewKey() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
+func agentPath(agent, more string) string { return "/v1/agents/" + url.PathEscape(agent) + more }
+
+// get reads one value.
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	var out T
+	_, err := c.Do(ctx, http.MethodGet, path, nil, &out)
+	return out, err
+}
+
+// tell sends one value and reads another.
+func tell[T any](ctx context.Context, c *Client, path string, in any, options ...Option) (T, error) {
+	var out T
+	_, err := c.Do(ctx, http.MethodPost, path, in, &out, options...)
+	return out, err
+}

@@ -1,0 +1,185 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Tail says what is followed.
+type Tail struct {
+	Agent string // empty: every agent
+	After string // the position of the last line that is known; start: from the beginning; empty: see Last
+	Last  int    // without a position: how many past lines of an agent to begin with
+	Kinds []string
+	Tool  string
+	// Ends has it end when the agent has ended and everything was yielded.
+	Ends bool
+}
+
+func (t *Tail) path(after string) string {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	} else if t.Agent != "" {
+		q.Set("last", strconv.Itoa(t.Last))
+	}
+	for _, k := range t.Kinds {
+		q.Add("kind", k)
+	}
+	if t.Tool != "" {
+		q.Set("tool", t.Tool)
+	}
+	if t.Agent == "" {
+		return "/v1/tail?" + q.Encode()
+	}
+	return agentPath(t.Agent, "/tail?"+q.Encode())
+}
+
+const (
+	// tailAgain is how long it waits before it connects again, at first and at most.
+	tailAgain, tailMost = 100 * time.Millisecond, 5 * time.Second
+	// tailSilence is how long a stream may say nothing, not even that it is alive.
+	tailSilence = time.Minute
+	// maxLine bounds a line of a stream.
+	maxLine = 128 << 20
+)
+
+// Tail yields lines as they arrive, until ctx ends, over as many connections as it takes: each goes on behind the last
+// line. The cursor of a line is its position. A server that refuses ends it.
+func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		after, wait := t.After, tailAgain
+		for {
+			got, err := c.follow(ctx, &t, &after, yield)
+			var p *Problem
+			switch {
+			case errors.Is(err, errOver):
+				return
+			case ctx.Err() != nil:
+				yield(Line{}, ctx.Err())
+				return
+			case errors.As(err, &p) && p.Status < 500 && p.Kind != "too-many":
+				yield(Line{}, err)
+				return
+			case got:
+				wait = tailAgain
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
+			wait = min(2*wait, tailMost)
+		}
+	}
+}
+
+// errOver says that who follows wants no more.
+var errOver = errors.New("over")
+
+// follow reads one connection to its end. Got says that something came.
+func (c *Client) follow(
+	ctx context.Context,
+	t *Tail,
+	after *string,
+	yield func(Line, error) bool,
+) (got bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	res, _, err := c.send(
+		ctx,
+		http.MethodGet,
+		t.path(*after),
+		"",
+		nil,
+		false,
+		func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") },
+	)
+	if err != nil {
+		return false, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return false, read(res, nil)
+	}
+	defer func() { _ = res.Body.Close() }() // it is over
+	alive := time.AfterFunc(tailSilence, cancel)
+	defer alive.Stop()
+	for ev, err := range events(res.Body, func() { alive.Reset(tailSilence) }) {
+		if err != nil {
+			return got, err
+		}
+		if ev.id != "" {
+			*after = ev.id
+		}
+		switch ev.name {
+		case "reset":
+			*after = ""
+		case "ended":
+			if t.Ends {
+				return got, errOver
+			}
+		case "entry":
+			var l Line
+			if err := json.Unmarshal(ev.data, &l); err != nil {
+				return got, err
+			}
+			if l.Cursor = ev.id; !yield(l, nil) {
+				return got, errOver
+			}
+			got = true
+		}
+	}
+	return got, io.ErrUnexpectedEOF
+}
+
+// event is one of a stream.
+type event struct {
+	id, name string
+	data     []byte
+}
+
+// events reads a stream as the HTML standard says. Alive is called with each line, comments too.
+func events(r io.Reader, alive func()) iter.Seq2[event, error] {
+	return func(yield func(event, error) bool) {
+		in := bufio.NewScanner(r)
+		in.Buffer(make([]byte, 0, 64<<10), maxLine)
+		var ev event
+		for in.Scan() {
+			alive()
+			line := in.Bytes()
+			if len(line) == 0 {
+				if ev.name != "" || ev.data != nil || ev.id != "" {
+					if !yield(ev, nil) {
+						return
+					}
+				}
+				ev = event{}
+				continue
+			}
+			field, value, _ := bytes.Cut(line, []byte(":"))
+			value = bytes.TrimPrefix(value, []byte(" "))
+			switch string(field) {
+			case "id":
+				ev.id = string(value)
+			case "event":
+				ev.name = string(value)
+			case "data":
+				if ev.data != nil {
+					ev.data = append(ev.data, '\n')
+				}
+				ev.data = append(ev.data, value...)
+			}
+		}
+		if err := in.Err(); err != nil {
+			yield(event{}, err)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/server"
+)
+
+func TestTokensOpenWhatTheySay(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	ops := client.Intent{Goal: "x", Name: "ops", Scope: "acme/ops"}
+	w.call(all, "POST", "/v1/agents", ops, 201, nil)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "dev", Scope: "acme/dev"}, 201, nil)
+
+	p := w.problem("", "GET", "/v1/agents", nil, 401)
+	contains(t, p.Hint, "perdure token new")
+	w.problem("nonsense", "GET", "/v1/agents", nil, 401)
+	w.problem(all[:len(all)-2]+"AA", "GET", "/v1/agents", nil, 401)
+
+	for _, verb := range home.Verbs {
+		token := w.token("", verb)
+		for _, x := range []struct {
+			verb, method, path string
+			body               any
+		}{
+			{home.VerbRead, "GET", "/v1/agents/ops", nil},
+			{home.VerbCreate, "POST", "/v1/agents", client.Intent{Goal: "y"}},
+			{home.VerbEvent, "POST", "/v1/agents/ops/events", client.Event{Name: "ping"}},
+			{home.VerbPause, "POST", "/v1/agents/ops/pause", client.Note{}},
+			{home.VerbEdit, "POST", "/v1/agents/ops/edit", client.Edit{Labels: map[string]string{"a": "b"}}},
+			{home.VerbExport, "GET", "/v1/agents/ops/export", nil},
+			{home.VerbImport, "POST", "/v1/import", []byte("no capsule")},
+		} {
+			code, _, text := w.raw(token, x.method, x.path, x.body)
+			if denied := code == http.StatusForbidden; denied == (x.verb == verb) {
+				t.Errorf("a token for %s: %s %s: got %d: %s", verb, x.method, x.path, code, text)
+			}
+		}
+	}
+
+	narrow := w.token("acme/ops", home.Verbs...)
+	w.call(narrow, "GET", "/v1/agents/ops", nil, 200, nil)
+	w.problem(narrow, "GET", "/v1/agents/dev", nil, 404)
+	w.problem(narrow, "POST", "/v1/agents/dev/events", client.Event{Name: "ping"}, 404)
+	w.problem(narrow, "POST", "/v1/agents", client.Intent{Goal: "y", Scope: "acme/dev"}, 403)
+	var made client.Created
+	w.call(narrow, "POST", "/v1/agents", client.Intent{Goal: "y", Name: "inside"}, 201, &made)
+	var seen struct{ Charter struct{ Scope string } }
+	w.call(all, "GET", "/v1/agents/inside", nil, 200, &seen)
+	if seen.Charter.Scope != "acme/ops" {
+		t.Errorf("an agent of a token of acme/ops is in %q", seen.Charter.Scope)
+	}
+	var capsule bytes.Buffer
+	if _, err := w.client(all, nil).Export(t.Context(), &capsule, "dev", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	w.problem(narrow, "POST", "/v1/import", capsule.Bytes(), 403)
+
+	ids, err := w.home.Tokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ids[len(ids)-1]
+	if _, err := w.home.RevokeToken(last.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.problem(narrow, "GET", "/v1/agents/ops", nil, 401)
+	for _, name := range []string{all, narrow} {
+		for _, one := range ids {
+			if strings.Contains(one.Hash, name) || strings.Contains(one.Name, name) {
+				t.Error("the home keeps the token itself")
+			}
+		}
+	}
+}
+
+func TestNoSecretOfATokenIsKeptOrLogged(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(s *server.Server) {
+		s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	ana, _ := w.person("ana")
+	_, secret, _ := strings.Cut(strings.TrimPrefix(ana, "perdure_"), "_")
+	w.call(ana, "GET", "/v1/agents", nil, 200, nil)
+	w.problem(ana, "GET", "/v1/agents/nobody", nil, 404)
+	w.problem(ana, "POST", "/v1/import", []byte("x"), 403)
+	if strings.Contains(log.String(), secret) {
+		t.Error("the log holds the token")
+	}
+	err := filepath.WalkDir(w.home.Dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s holds the token", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPagesOfOthersAreRefused(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) {
+		s.Hosts, s.Origins = []string{"agents.example.com"}, []string{"https://console.example.com"}
+	})
+	all := w.token("", home.Verbs...)
+	body := client.Intent{Goal: "x"}
+	evil := []string{"https://evil.example", "null", "http://127.0.0.1:1", "https://console.example.com.evil.example"}
+	for _, origin := range evil {
+		w.problem(all, "POST", "/v1/agents", body, 403, "Origin", origin)
+	}
+	w.problem(all, "GET", "/v1/agents", nil, 403, "Sec-Fetch-Site", "cross-site")
+	w.problem(all, "GET", "/v1/agents", nil, 403, "Host", "rebound.example")
+	w.problem("", "GET", "/v1/health", nil, 403, "Host", "rebound.example")
+	w.call(all, "GET", "/v1/agents", nil, 200, nil, "Host", "agents.example.com")
+	w.call(all, "POST", "/v1/agents", body, 201, nil, "Origin", w.url)
+	h := w.call(all, "POST", "/v1/agents", body, 201, nil, "Origin", "https://console.example.com")
+	if h.Get("Access-Control-Allow-Origin") != "https://console.example.com" {
+		t.Errorf("got %v", h)
+	}
+	w.call("", "OPTIONS", "/v1/agents", nil, 204, nil, "Origin", "https://console.example.com")
+}
+
+func TestTooMuchIsRefused(t *testing.T) {
+	w := newWorld(
+		t,
+		func(s *server.Server) { s.Limits = server.Limits{Body: 1 << 10, Capsule: 1 << 12, Rate: 5, Burst: 20} },
+	)
+	all := w.token("", home.Verbs...)
+	huge := client.Intent{Goal: strings.Repeat("x", 2<<10)}
+	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" {
+		t.Errorf("got %+v", p)
+	}
+	var long bytes.Buffer
+	other := newWorld(t)
+	key := other.token("", home.Verbs...)
+	other.call(key, "POST", "/v1/agents", client.Intent{Goal: strings.Repeat("y", 32<<10), Name: "long"}, 201, nil)
+	if _, err := other.client(key, nil).Export(t.Context(), &long, "long", "text", ""); err != nil {
+		t.Fatal(err)
+	}
+	w.problem(all, "POST", "/v1/import", long.Bytes(), 413)
+	refused := 0
+	for range 40 {
+		if code, h, _ := w.raw(all, "GET", "/v1/whoami", nil); code == http.StatusTooManyRequests &&
+			h.Get("Retry-After") != "" {
+			refused++
+		}
+	}
+	if refused < 10 {
+		t.Errorf("of 40 at once %d were refused", refused)
+	}
+	guesses := 0
+	guess := "perdure_0000000000000000_" + strings.Repeat("A", 43)
+	for range 80 {
+		if code, _, _ := w.raw(guess, "GET", "/v1/whoami", nil); code == 429 {
+			guesses++
+		}
+	}
+	if guesses < 20 {
+		t.Errorf("of 80 guesses at tokens %d were put off", guesses)
+	}
+}
+
+// serveOn serves a world on a listener, until the test ends.
+func (w *world) serveOn(l server.Listening) net.Listener {
+	w.t.Helper()
+	ln, err := server.Listen(w.t.Context(), l)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &server.Server{Desk: w.desk, Log: slog.New(slog.DiscardHandler)}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(w.t.Context(), time.Second, ln) }()
+	w.t.Cleanup(func() { // the context has ended by now
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+	return ln
+}
+
+func TestKeysAreShownInTheHandshakeAndPinned(t *testing.T) {
+	w := newWorld(t)
+	own, err := w.home.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := w.home.ServeTLS(&home.ServeConfig{TLS: home.TLSConfig{Own: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := w.serveOn(server.Listening{Address: "127.0.0.1:0", TLS: conf})
+	url := "https://" + ln.Addr().String()
+	friend, err := perdure.GenerateSigner("friend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := home.Certificate(friend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := func(pin perdure.Key, cert *tls.Certificate) *client.Client {
+		return &client.Client{URL: url, Pin: pin, Certificate: cert}
+	}
+	if _, err := c(friend.Key(), &cert).Who(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "not the one with key") {
+		t.Errorf("another server than the pinned one: got %v", err)
+	}
+	if _, err := c(perdure.Key{}, &cert).Who(t.Context()); err == nil {
+		t.Error("a certificate that nobody signed was taken without a pin")
+	}
+	if _, err := c(own.Key(), nil).Who(t.Context()); home.KindOf(err) != home.KindFailure ||
+		!strings.Contains(err.Error(), "no token") {
+		t.Errorf("nobody: got %v", err)
+	}
+	if _, err := c(own.Key(), &cert).Who(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "not trusted here") {
+		t.Errorf("a key that is not trusted: got %v", err)
+	}
+	line := perdure.Trustee{Key: friend.Key(), Name: "friend", Rights: perdure.MayAuthor, Scope: "acme"}
+	if err := w.home.AddTrust(line); err != nil {
+		t.Fatal(err)
+	}
+	who, err := c(own.Key(), &cert).Who(t.Context())
+	if err != nil || who.Name != "friend" || who.Key != friend.Key() || who.Scope != "acme" || who.Person {
+		t.Errorf("got %+v, %v", who, err)
+	}
+	if _, err := c(own.Key(), &cert).Approve(t.Context(), "x", client.Ballot{}, nil); home.KindOf(
+		err,
+	) != home.KindDenied {
+		t.Errorf("an author approved: %v", err)
+	}
+}
+
+func TestASocketIsForTheOwner(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(t.TempDir(), "s.sock")
+	w.serveOn(server.Listening{Address: "unix:" + path})
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", info.Mode(), err)
+	}
+	c := &client.Client{URL: "unix:" + path}
+	who, err := c.Who(t.Context())
+	if err != nil || who.Scope != "*" {
+		t.Fatalf("got %+v, %v", who, err)
+	}
+	if _, err := server.Listen(t.Context(), server.Listening{Address: "unix:" + path}); err == nil {
+		t.Error("two servers have one socket")
+	}
+}
+
+func TestOnlyLoopbackIsOpenAndOnlyTLSIsReached(t *testing.T) {
+	for _, x := range []server.Listening{
+		{Address: "0.0.0.0:0"}, {Address: ":0"}, {Address: "0.0.0.0:0", Open: true},
+		{Address: "0.0.0.0:0", Open: true, Plain: true},
+		{Address: "no-port"}, {Address: "unix:"},
+	} {
+		ln, err := server.Listen(t.Context(), x)
+		if home.KindOf(err) != home.KindInvalid {
+			t.Errorf("%+v: got %v, %v", x, ln, err)
+		}
+	}
+	for _, x := range []server.Listening{
+		{Address: "127.0.0.1:0", Open: true}, {Address: "[::1]:0"}, {Address: "0.0.0.0:0", Plain: true},
+	} {
+		ln, err := server.Listen(t.Context(), x)
+		if err != nil && strings.Contains(x.Address, "::1") {
+			continue // this machine has no such address
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", x, err)
+			continue
+		}
+		_ = ln.Close()
+	}
+}
+
+func TestASlowSenderIsCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it takes as long as a server waits for a header")
+	}
+	t.Parallel()
+	w := newWorld(t)
+	ln := w.serveOn(server.Listening{Address: "127.0.0.1:0"})
+	began := time.Now()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	go func() { // a byte a second, for ever
+		for _, b := range []byte("GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 300)) {
+			if _, err := c.Write([]byte{b}); err != nil {
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}()
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_, err = io.ReadAll(c)
+	if took := time.Since(began); err != nil || took > 20*time.Second {
+		t.Errorf("it was cut off after %v: %v", took, err)
+	}
+	if _, err := (&client.Client{URL: "http://" + ln.Addr().String()}).Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

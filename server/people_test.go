@@ -1,0 +1,210 @@
+package server_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+)
+
+func (w *world) client(token string, key *perdure.Signer) *client.Client {
+	return &client.Client{URL: w.url, Token: token, Signer: key}
+}
+
+func TestTwoPeoplesTokensAreTwoVotesAndOnePersonsTwoAreOne(t *testing.T) {
+	w := newWorld(t)
+	w.quorum = 2
+	ana, key := w.person("ana")
+	anaToo := w.again(key)
+	bob, _ := w.person("bob")
+	id, digest := w.asking()
+	path := "/v1/agents/" + id.String()
+	w.call(ana, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	p := w.problem(anaToo, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 409)
+	contains(t, p.Detail, "already approved, with this key")
+	if w.run(id); w.paid != 0 {
+		t.Fatal("one person's two tokens were two votes")
+	}
+	w.call(bob, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	if w.run(id); w.paid != 1 {
+		t.Fatalf("two people approved, and it paid %d times", w.paid)
+	}
+	p = w.problem(bob, "POST", path+"/deny", client.Ballot{Digest: digest.String()}, 409)
+	contains(t, p.Detail, "already approved, by bob")
+}
+
+func TestAPersonSignsElsewhereAndTheServerOnlyStores(t *testing.T) {
+	w := newWorld(t)
+	token := w.token("", home.VerbRead, home.VerbApprove)
+	_, ana := w.person("ana")
+	id, digest := w.asking()
+	ctx := t.Context()
+	var seen *client.Question
+	c := w.client(token, ana)
+	refuse := errors.New("I would rather not")
+	_, err := c.Approve(ctx, id.String(), client.Ballot{}, func(q *client.Question) error { seen = q; return refuse })
+	if !errors.Is(err, refuse) || seen.Digest != digest {
+		t.Fatalf("got %v, and was shown %+v", err, seen)
+	}
+	if x, ok := seen.Action.(perdure.Execute); !ok || x.Tool != "pay" || !strings.Contains(string(x.Args.JSON()), "7") {
+		t.Errorf("was shown %+v", seen.Action)
+	}
+	told, err := c.Approve(ctx, id.String(), client.Ballot{Note: "fine"}, nil)
+	if err != nil || told.Before {
+		t.Fatalf("approve: %+v, %v", told, err)
+	}
+	if _, err := c.Approve(ctx, id.String(), client.Ballot{Digest: digest.String()}, nil); !errors.Is(
+		err,
+		perdure.ErrConflict,
+	) {
+		t.Errorf("a second approval: got %v, want a conflict", err)
+	}
+	eve, err := perdure.GenerateSigner("eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id2, _ := w.asking()
+	if _, err := w.client(token, eve).Approve(ctx, id2.String(), client.Ballot{}, nil); !errors.Is(
+		err,
+		perdure.ErrDenied,
+	) {
+		t.Errorf("a stranger's approval: got %v, want denied", err)
+	}
+	own, err := w.home.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client(token, own).Approve(ctx, id2.String(), client.Ballot{}, nil); !errors.Is(
+		err,
+		perdure.ErrDenied,
+	) ||
+		!strings.Contains(err.Error(), "never votes") {
+		t.Errorf("the server's key voted through it: %v", err)
+	}
+	if w.run(id); w.paid != 1 {
+		t.Errorf("it paid %d times, want once", w.paid)
+	}
+}
+
+func TestASignedAnswerThatComesAgainChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	token := w.token("", home.VerbApprove)
+	_, ana := w.person("ana")
+	id, digest := w.asking()
+	path := "/v1/agents/" + id.String()
+	var u client.Unsigned
+	w.call(
+		token,
+		"POST",
+		path+"/votes/prepare",
+		client.ToSign{Approve: true, Key: ana.Key().String(), Name: "ana"},
+		200,
+		&u,
+	)
+	var entries []*perdure.Entry
+	for _, b := range u.Entries {
+		e, err := perdure.DecodeEntry(b, perdure.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	post := func(entries []*perdure.Entry, status int) (told client.Told) {
+		var s client.Signed
+		for _, e := range entries {
+			b, err := e.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Entries = append(s.Entries, b)
+		}
+		w.call(token, "POST", path+"/votes", s, status, &told)
+		return told
+	}
+	post(entries, 400) // it is not signed
+	signed, err := ana.SignVote(entries, id, perdure.Approval{Approve: true, Digest: digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := post(signed, 200)
+	for range 3 {
+		if again := post(signed, 200); again.Entry != first.Entry || !again.Before {
+			t.Errorf("got %+v, want the first entry again", again)
+		}
+	}
+	b, err := signed[len(signed)-1].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if code, _, text := w.raw(token, "POST", path+"/votes", client.Signed{Entries: [][]byte{b}}); code != 400 &&
+		code != 422 {
+		t.Errorf("a broken signature: got %d: %s", code, text)
+	}
+	n := 0
+	for e, err := range perdure.Memory(t.Context(), w.store, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev, ok := e.Content().(perdure.Event); ok && ev.Name == "approval" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("there are %d approvals in memory, want 1", n)
+	}
+}
+
+func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
+	w := newWorld(t)
+	ana, _ := w.person("ana")
+	id, digest := w.asking()
+	other, _ := w.asking()
+	path := "/v1/agents/" + id.String()
+	var l client.Link
+	w.call(ana, "POST", path+"/links", client.NewLink{Digest: digest.String(), Expires: "1h"}, 200, &l)
+	page, secret, ok := strings.Cut(l.Link, "#")
+	if !ok || page != w.url+"/approve" {
+		t.Fatalf("the link is %s", l.Link)
+	}
+	code, _, html := w.raw("", "GET", "/approve", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate")
+	if code != http.StatusOK || strings.Contains(string(html), secret) {
+		t.Errorf("the page: %d", code)
+	}
+	var me client.Who
+	w.call(secret, "GET", "/v1/whoami", nil, 200, &me)
+	if me.Agent != id.String() || me.Digest != digest.String() || me.Name != "ana" {
+		t.Errorf("got %+v", me)
+	}
+	w.problem(secret, "GET", path, nil, 403)
+	w.problem(secret, "POST", "/v1/agents/"+other.String()+"/approve", nil, 404)
+	w.problem(secret, "POST", path+"/links", client.NewLink{}, 403)
+	var u client.Unsigned
+	ask := client.ToSign{Ballot: client.Ballot{Digest: me.Digest}, Approve: true, Key: me.Key.String(), Name: me.Name}
+	w.call(secret, "POST", path+"/votes/prepare", ask, 200, &u)
+	if u.About == nil || len(u.About.Sheet) == 0 {
+		t.Errorf("the person is shown %+v", u.About)
+	}
+	w.call(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	w.problem(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 401)
+	if w.run(id); w.paid != 1 {
+		t.Errorf("it paid %d times, want once", w.paid)
+	}
+	w.problem(w.token("", home.VerbApprove), "POST", "/v1/agents/"+other.String()+"/links", client.NewLink{}, 403)
+	v, err := w.home.Visit(ana, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := w.desk.NewLink(t.Context(), v, other.String(), "", time.Now().Add(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.home.Unlock(text, time.Now().Add(2*time.Second)); !errors.Is(err, home.ErrUnknown) {
+		t.Errorf("an expired link: got %v", err)
+	}
+}

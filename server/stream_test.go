@@ -1,0 +1,318 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/server"
+)
+
+// told are the names of the entries of an agent, in the order they arrived.
+func (w *world) told(id perdure.AgentID) (names []perdure.Hash) {
+	w.t.Helper()
+	for item, err := range w.store.Entries(w.t.Context(), id, 0) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		names = append(names, item.Name)
+	}
+	return names
+}
+
+func (w *world) agent(name string) perdure.AgentID {
+	w.t.Helper()
+	var made client.Created
+	w.call(w.token("", home.VerbCreate), "POST", "/v1/agents", client.Intent{Goal: "listen", Name: name}, 201, &made)
+	return made.Agent
+}
+
+func TestAStreamResumedAtRandomPointsHasEveryEntryOnce(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Rate, s.Limits.Burst = 1e6, 1e6 })
+	all := w.token("", home.Verbs...)
+	ids := []perdure.AgentID{w.agent("a"), w.agent("b"), w.agent("c")}
+	const events = 400
+	go func() {
+		c := w.client(all, nil)
+		for i := range events + 3 {
+			name := fmt.Sprint("e", i)
+			if i >= events {
+				name = "last"
+			}
+			if _, err := c.Send(w.t.Context(), ids[i%3].String(), client.Event{Name: name}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for _, agent := range []string{"", "b"} { // the first while it is written
+		of := ids
+		if agent != "" {
+			of = ids[1:2]
+		}
+		got := w.resumed(all, agent, len(of))
+		var have []perdure.Hash
+		for _, id := range of {
+			have = append(have, w.told(id)...)
+		}
+		if agent != "" && !slices.Equal(got, have) {
+			t.Errorf("the stream of %s is not its memory in its order", agent)
+		}
+		slices.SortFunc(got, perdure.Hash.Compare)
+		slices.SortFunc(have, perdure.Hash.Compare)
+		if !slices.Equal(got, have) {
+			t.Errorf(
+				"the stream %q has %d entries (%d different), the memories %d",
+				agent,
+				len(got),
+				len(slices.Compact(got)),
+				len(have),
+			)
+		}
+	}
+}
+
+// resumed is what a stream yields that is cut off a hundred times, until so many agents have been told the last event.
+func (w *world) resumed(token, agent string, last int) (got []perdure.Hash) {
+	w.t.Helper()
+	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
+	defer stop()
+	after, cuts := "start", 0
+	for {
+		left := rand.IntN(9) + 1
+		for l, err := range w.client(token, nil).Tail(ctx, client.Tail{Agent: agent, After: after}) {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			got, after = append(got, l.Entry), l.Cursor
+			if strings.HasPrefix(l.What, "last") {
+				if last--; last == 0 {
+					if cuts < 20 {
+						w.t.Errorf("it was cut off %d times only", cuts)
+					}
+					return got
+				}
+			}
+			if left--; left == 0 && cuts < 100 {
+				break
+			}
+		}
+		cuts++
+	}
+}
+
+func TestAPositionOfAnotherFeedResets(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+"/v1/tail", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+all)
+	req.Header.Set("Last-Event-ID", "0123456789abcdef.99")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var text strings.Builder
+	buf := make([]byte, 4096)
+	for !strings.Contains(text.String(), "event: entry") {
+		n, err := res.Body.Read(buf)
+		if text.Write(buf[:n]); err != nil {
+			t.Fatal(err, text.String())
+		}
+	}
+	if !strings.HasPrefix(text.String(), "event: reset\n") {
+		t.Errorf("got %q", text.String())
+	}
+	w.problem(all, "GET", "/v1/tail", nil, 400, "Last-Event-ID", "nonsense")
+}
+
+func TestATailIsThereForWhomTheAgentsAre(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "ops", Scope: "acme/ops"}, 201, nil)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "dev", Scope: "acme/dev"}, 201, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ops := w.client(w.token("acme/ops", home.VerbRead), nil)
+	var got []string
+	for l, err := range ops.Tail(ctx, client.Tail{After: "start"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, l.Name+" "+l.Kind); len(got) == 1 {
+			w.call(all, "POST", "/v1/agents/dev/events", client.Event{Name: "secret"}, 200, nil)
+			w.call(all, "POST", "/v1/agents/ops/events", client.Event{Name: "plain"}, 200, nil)
+		}
+		if len(got) == 2 {
+			break
+		}
+	}
+	if want := []string{"ops genesis", "ops event"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, err := range ops.Tail(ctx, client.Tail{Agent: "dev"}) {
+		if home.KindOf(err) != home.KindNotFound {
+			t.Errorf("got %v", err)
+		}
+		break
+	}
+}
+
+func TestATailEndsWithItsAgentAndItsToken(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 20 * time.Millisecond })
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	var lines []client.Line
+	began := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		for l, err := range w.client(all, nil).Tail(w.t.Context(), client.Tail{Agent: "a", Last: 10, Ends: true}) {
+			if err != nil {
+				done <- err
+				return
+			}
+			if lines = append(lines, l); len(lines) == 1 {
+				close(began)
+			}
+		}
+		done <- nil
+	}()
+	<-began
+	w.call(all, "POST", "/v1/agents/a/events", client.Event{Name: "ping"}, 200, nil)
+	w.call(all, "POST", "/v1/agents/a/end", nil, 200, nil)
+	if err := <-done; err != nil || len(lines) < 3 {
+		t.Errorf("got %d lines, %v", len(lines), err)
+	}
+	token := w.token("", home.VerbRead)
+	got := make(chan error, 1)
+	go func() {
+		for _, err := range w.client(token, nil).Tail(w.t.Context(), client.Tail{}) {
+			got <- err
+			return
+		}
+	}()
+	id, _, _ := strings.Cut(strings.TrimPrefix(token, "perdure_"), "_")
+	time.Sleep(50 * time.Millisecond)
+	if _, err := w.home.RevokeToken(id); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-got:
+		if !strings.Contains(err.Error(), "not good") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the stream goes on without its token")
+	}
+}
+
+func TestReadersWhoTakeNothingCostNothing(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) {
+		s.Limits.WriteStall, s.Limits.Rate, s.Limits.Burst = time.Second, 1e6, 1e6
+	})
+	all := w.token("", home.Verbs...)
+	id := w.agent("a")
+	host := strings.TrimPrefix(w.url, "http://")
+	const readers = 50
+	for range readers { // each asks for everything, and reads nothing
+		c, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		t.Cleanup(func() { _ = c.Close() })
+		fmt.Fprintf(c, "GET /v1/tail?after=start HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, all)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	data := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
+	c := w.client(all, nil)
+	for i := range 300 { // 20 MB, which no buffer holds
+		if _, err := c.Send(t.Context(), id.String(), client.Event{Name: fmt.Sprint("e", i), Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
+		t.Errorf("the heap has grown by %d MB", grown>>20)
+	}
+}
+
+func TestConnectionsThatComeAndGoLeaveNothing(t *testing.T) {
+	n := 10_000
+	if testing.Short() {
+		n = 500
+	}
+	w := newWorld(t, func(s *server.Server) { s.Limits.Rate, s.Limits.Burst = 1e9, 1e9 })
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	host := strings.TrimPrefix(w.url, "http://")
+	hammer := func(n int) {
+		var group sync.WaitGroup
+		slots := make(chan struct{}, 64)
+		for i := range n {
+			slots <- struct{}{}
+			group.Go(func() {
+				defer func() { <-slots }()
+				c, err := net.Dial("tcp", host)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				path := []string{"/v1/tail", "/v1/agents/a/tail", "/v1/agents", "/v1/health"}[i%4]
+				fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, host, all)
+				if i%3 == 0 {
+					_, _ = c.Read(make([]byte, 64))
+				}
+				_ = c.Close()
+			})
+		}
+		group.Wait()
+	}
+	settled := func() (goroutines int, heap uint64) {
+		var m runtime.MemStats
+		for range 200 {
+			runtime.GC()
+			if goroutines = runtime.NumGoroutine(); goroutines < 60 {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		runtime.ReadMemStats(&m)
+		return goroutines, m.HeapAlloc
+	}
+	hammer(200)
+	g1, h1 := settled()
+	hammer(n)
+	g2, h2 := settled()
+	t.Logf("after 200 connections %d goroutines and %d KB, after %d more %d and %d KB", g1, h1>>10, n, g2, h2>>10)
+	if g2 > g1+10 || h2 > h1+8<<20 {
+		t.Errorf(
+			"after 200 connections there were %d goroutines and %d bytes, after %d more %d and %d",
+			g1,
+			h1,
+			n,
+			g2,
+			h2,
+		)
+	}
+}
