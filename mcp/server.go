@@ -33,8 +33,8 @@ type Server struct {
 	Store perdure.Store
 	Node  *perdure.Node // tells agents things
 
-	// Visitor is the person behind a request, whose own key signs what they decide, at Desk; nil: it is the home's owner,
-	// and Node signs.
+	// Visitor is the person behind a request, whose own key signs what they decide, at Desk; nil: it is the home's
+	// owner, and Node signs.
 	Visitor func(ctx context.Context, req *sdk.CallToolRequest) (*home.Visitor, error)
 	Desk    *home.Desk
 	// Running says why nothing runs the agents of this store, as far as is known; nil: something does.
