@@ -1,0 +1,142 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+// remembering gives the server of a world the memory of a role in a scope, and returns its workspace.
+func (w *world) remembering(role, scope string) *workspace.Workspace {
+	w.t.Helper()
+	ws, err := w.home.Workspace(w.t.Context(), w.store, w.server.Node)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = ws.Index.Close() })
+	r := w.reader(ws, role, scope)
+	w.server.Memory = func(context.Context) (*workspace.Reader, error) { return r, nil }
+	return ws
+}
+
+// reader is a role in a scope, listed as every agent is.
+func (w *world) reader(ws *workspace.Workspace, role, scope string) *workspace.Reader {
+	w.t.Helper()
+	a, err := w.server.Node.CreateAsleep(w.t.Context(), perdure.Genesis{
+		Intent: perdure.Intent{Name: role, Kind: "role", Goal: "remember"}, Charter: perdure.Charter{Scope: scope}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ws.For(a)
+}
+
+// said is everything that a call of a tool returned, as text.
+func (c *client) said(name string, args map[string]any) string {
+	c.t.Helper()
+	res, err := c.CallTool(c.t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		return err.Error()
+	}
+	b, err := json.Marshal(res)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A client whose role is in another scope learns nothing of documents by any tool or resource.
+func TestClientsOfAnotherScopeLearnNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ws := w.remembering("outsider", "elsewhere")
+		in := w.reader(ws, "insider", "acme/ops")
+		var ids []string
+		for _, d := range []workspace.Draft{
+			{Path: "agents/insider/zebrafish.md", Text: "zebrafish\n"}, {Path: "plans/zeppelin.md", Text: "zeppelin\n"},
+		} {
+			doc, err := in.Write(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, doc.Agent.String())
+		}
+		c := w.connect("pipe", versions[1], nil)
+		learned := func(what, text string) {
+			t.Helper()
+			for _, word := range append([]string{"zebrafish", "zeppelin", "insider", "workspace-team"}, ids...) {
+				if strings.Contains(text, word) {
+					t.Errorf("%s tells of %s: %.300s", what, word, text)
+				}
+			}
+		}
+		learned("list_agents", c.said("list_agents", nil))
+		learned("memory_search", c.said("memory_search", map[string]any{"query": "zebra fish or an airship, zep*"}))
+		learned("document_list", c.said("document_list", nil))
+		learned("session_open", c.said("session_open", nil))
+		learned("memory", c.said("memory", map[string]any{"command": "view", "path": "/memories"}))
+		for _, id := range ids { // what it names itself it may hear again
+			text := c.said("show_agent", map[string]any{"agent": id})
+			if !strings.Contains(text, "there is no agent") || strings.Contains(text, "zep") ||
+				strings.Contains(text, "zebra") {
+				t.Errorf("show_agent: %s", text)
+			}
+			for _, part := range []string{"log", "state", "transcript"} {
+				res, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "agent://" + id + "/" + part})
+				if err == nil {
+					t.Errorf("resource %s: %v", part, res.Contents[0].Text)
+				}
+			}
+		}
+		for _, path := range []string{"agents/insider/zebrafish.md", "plans/zeppelin.md"} {
+			if text := c.said("document_read", map[string]any{"path": path}); !strings.Contains(text,
+				"there is no document") {
+				t.Errorf("document_read: %s", text)
+			}
+		}
+		list, err := c.ListResources(t.Context(), nil)
+		if err != nil || slices.ContainsFunc(list.Resources, func(r *sdk.Resource) bool {
+			return strings.Contains(r.URI, ids[0]) || strings.Contains(r.URI, ids[1])
+		}) {
+			t.Errorf("resources: %v, %v", list, err)
+		}
+	})
+}
+
+// A client keeps and finds what it was told to, by the tools alone.
+func TestClientsRemember(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remembering("coder", "home")
+		c := w.connect("pipe", versions[1], nil)
+		want := func(text, part string) {
+			t.Helper()
+			if !strings.Contains(text, part) {
+				t.Errorf("got %.400s, want %q in it", text, part)
+			}
+		}
+		want(c.said("session_open", nil), "agents/coder/sessions/")
+		wrote := c.said("document_write", map[string]any{"kind": "decision", "title": "Use Go",
+			"text": "Go compiles fast."})
+		want(wrote, "decisions/use-go.md")
+		want(c.said("document_write", map[string]any{"path": "decisions/use-go.md", "text": "No."}),
+			"another current version")
+		want(c.said("document_write", map[string]any{"path": "decisions/use-go.md", "text": "And links.",
+			"append": true}), "version")
+		want(c.said("document_read", map[string]any{"path": "decisions/use-go.md"}), "And links.")
+		want(c.said("memory_search", map[string]any{"query": "which language compiles fast?"}), "decisions/use-go.md")
+		want(c.said("memory", map[string]any{"command": "create", "path": "/memories/a.md", "file_text": "mine"}),
+			"created")
+		want(c.said("document_promote", map[string]any{"path": "agents/coder/a.md", "to": "team"}), "a.md")
+		want(c.said("session_close", map[string]any{"title": "Chose Go", "happened": "We chose.",
+			"open_threads": []string{"begin"}}), "version")
+		want(c.said("session_open", nil), "open: begin")
+		if got := c.InitializeResult(); got != nil {
+			want(got.Instructions, "session_open")
+		}
+	})
+}
