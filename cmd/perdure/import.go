@@ -64,8 +64,10 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			if src == nil || *shallow || *drop || *ready || *trusted || len(policies) > 0 {
-				return perdure.Invalid(errors.New("through a server one capsule is taken in, as its home decides; leave out " +
-					"--shallow, --drop-unknown, --ready, --trusted and --policy"))
+				return perdure.Invalid(
+					errors.New("through a server one capsule is taken in, as its home decides; leave out " +
+						"--shallow, --drop-unknown, --ready, --trusted and --policy"),
+				)
 			}
 			return r.take(src, *older)
 		}

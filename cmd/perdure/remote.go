@@ -73,7 +73,9 @@ func through(c *cobra.Command, out *output) (r *remote, on bool, err error) {
 	}
 	if f := c.Flags().Lookup("store"); f != nil && f.Changed {
 		if c.Flags().Changed("server") {
-			return nil, true, perdure.Invalid(errors.New("--store and --server both say where agents are; use one of them"))
+			return nil, true, perdure.Invalid(
+				errors.New("--store and --server both say where agents are; use one of them"),
+			)
 		}
 		return nil, false, nil // what was typed comes before the environment
 	}

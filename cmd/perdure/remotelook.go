@@ -204,8 +204,10 @@ func (r *remote) inbox(brief bool) error {
 // verify has the server verify a memory.
 func (r *remote) verify(args []string, f *verifyFlag) error {
 	if len(args) > 1 || f.trusted || f.policy || f.attest || f.shallow || f.parent != "" || len(f.heads) > 0 {
-		return perdure.Invalid(errors.New("a server verifies every link, hash and signature, and nothing else; export the " +
-			"agent and verify the file with the other flags"))
+		return perdure.Invalid(
+			errors.New("a server verifies every link, hash and signature, and nothing else; export the " +
+				"agent and verify the file with the other flags"),
+		)
 	}
 	arg := args[0]
 	var raw json.RawMessage

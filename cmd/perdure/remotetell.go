@@ -95,9 +95,12 @@ func (r *remote) vote(t *teller, args []string, approve bool, expires string) er
 			return err
 		}
 		if s == nil {
-			return perdure.WithHint(errors.New("answers are signed, and there is no key here"),
-				"use a token of yours that unlocks one, or make one with perdure key new and have the server's home trust it with "+
-					"approve")
+			return perdure.WithHint(
+				errors.New("answers are signed, and there is no key here"),
+				"use a token of yours that unlocks one, or make one with perdure key new and have the server's home "+
+					"trust it with "+
+					"approve",
+			)
 		}
 		r.Signer = s
 	}
@@ -107,9 +110,21 @@ func (r *remote) vote(t *teller, args []string, approve bool, expires string) er
 			return nil
 		}
 		shown = true
-		w := view.Wait{Agent: q.Agent, Kind: view.WaitApproval, Decision: q.Decision, Digest: q.Digest, Action: q.Action,
-			What: view.ActionText(q.Action), Why: q.Verdict.Reason, Rules: q.Verdict.Rules, Quorum: max(q.Verdict.Quorum, 1),
-			Asked: q.Verdict.Asked, Expires: q.Verdict.Expires}
+		w := view.Wait{
+			Agent:    q.Agent,
+			Kind:     view.WaitApproval,
+			Decision: q.Decision,
+			Digest:   q.Digest,
+			Action:   q.Action,
+			What: view.ActionText(
+				q.Action,
+			),
+			Why:     q.Verdict.Reason,
+			Rules:   q.Verdict.Rules,
+			Quorum:  max(q.Verdict.Quorum, 1),
+			Asked:   q.Verdict.Asked,
+			Expires: q.Verdict.Expires,
+		}
 		if q.About != nil {
 			w.Name = q.About.Name
 		}
@@ -184,7 +199,14 @@ func (r *remote) fork(arg string, f home.Fork) error {
 		in.Over = &over
 	}
 	var raw json.RawMessage
-	_, err := r.Do(r.c.Context(), "POST", "/v1/agents/"+url.PathEscape(name)+"/fork", in, &raw, client.Once(client.NewKey()))
+	_, err := r.Do(
+		r.c.Context(),
+		"POST",
+		"/v1/agents/"+url.PathEscape(name)+"/fork",
+		in,
+		&raw,
+		client.Once(client.NewKey()),
+	)
 	if err != nil {
 		return err
 	}
@@ -198,8 +220,10 @@ func (r *remote) fork(arg string, f home.Fork) error {
 // export writes an agent as a capsule.
 func (r *remote) export(agent, file string, e *exporting) error {
 	if e.set != "" || e.Detached || e.Move || len(e.Recipients) > 0 || e.Schema {
-		return perdure.Invalid(errors.New("through a server an agent is exported whole, with its signatures inside; leave out " +
-			"--set, --detached, --move, --to and --schema"))
+		return perdure.Invalid(
+			errors.New("through a server an agent is exported whole, with its signatures inside; leave out " +
+				"--set, --detached, --move, --to and --schema"),
+		)
 	}
 	depth := ""
 	if r.c.Flags().Changed("depth") {
@@ -217,7 +241,10 @@ func (r *remote) export(agent, file string, e *exporting) error {
 		file = capsule.FileName(a.Name, a.Agent)
 	}
 	if info, err := os.Stat(file); err == nil && (!e.Replace || !info.Mode().IsRegular()) {
-		return perdure.WithHint(fmt.Errorf("%s is there already", file), "name another FILE, or use --force to replace it")
+		return perdure.WithHint(
+			fmt.Errorf("%s is there already", file),
+			"name another FILE, or use --force to replace it",
+		)
 	}
 	var n int64
 	err := disk.WriteWhole(file, func(w io.Writer) (err error) {
@@ -251,8 +278,22 @@ func (r *remote) take(src io.Reader, older bool) error {
 }
 
 // edit changes an agent.
-func (r *remote) edit(agent string, m *perdure.Mutate, set map[string]perdure.Data, deadline string, b home.BudgetFile) error {
-	in := client.Edit{Goal: m.Goal, Kind: m.Kind, Scope: m.Scope, Depth: m.Depth, Labels: m.Labels, Note: m.Note, Deadline: deadline}
+func (r *remote) edit(
+	agent string,
+	m *perdure.Mutate,
+	set map[string]perdure.Data,
+	deadline string,
+	b home.BudgetFile,
+) error {
+	in := client.Edit{
+		Goal:     m.Goal,
+		Kind:     m.Kind,
+		Scope:    m.Scope,
+		Depth:    m.Depth,
+		Labels:   m.Labels,
+		Note:     m.Note,
+		Deadline: deadline,
+	}
 	if m.Inputs != nil {
 		in.Inputs = m.Inputs.JSON()
 	}

@@ -118,7 +118,9 @@ func sendCommand() *cobra.Command {
 		}
 		if r, on, err := through(t.c, t.out); on {
 			if err == nil && *subject != "" {
-				err = perdure.Invalid(errors.New("data is sealed with the vault of a home, not through a server; leave --subject out"))
+				err = perdure.Invalid(
+					errors.New("data is sealed with the vault of a home, not through a server; leave --subject out"),
+				)
 			}
 			if err != nil {
 				return err
@@ -202,7 +204,9 @@ func resumeCommand() *cobra.Command {
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if r, on, err := through(t.c, t.out); on {
 			if err == nil && *older {
-				err = perdure.Invalid(errors.New("an older copy is accepted where it is, not through a server; leave --older out"))
+				err = perdure.Invalid(
+					errors.New("an older copy is accepted where it is, not through a server; leave --older out"),
+				)
 			}
 			if err != nil {
 				return err
