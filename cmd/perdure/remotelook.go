@@ -389,7 +389,8 @@ func (r *remote) tail(args []string, t *tailed) error {
 	failed := make(chan error, len(args))
 	for _, arg := range args {
 		go func() {
-			for one, err := range r.Tail(r.c.Context(), client.Tail{Agent: arg, Last: t.last, Kinds: t.kinds, Tool: t.Tool, Ends: true}) {
+			of := client.Tail{Agent: arg, Last: t.last, Kinds: t.kinds, Tool: t.Tool, Ends: true}
+			for one, err := range r.Tail(r.c.Context(), of) {
 				if err == nil && len(t.Signals) > 0 && !t.Fits(lineFrom(&one, 0)) {
 					continue
 				}
