@@ -29,6 +29,9 @@ type Fault struct {
 
 func (p *Problem) Error() string { return p.Detail }
 
+// ErrorKind is the kind, for those who classify errors.
+func (p *Problem) ErrorKind() string { return p.Kind }
+
 // sentinels are what each kind of error is in Go.
 var sentinels = map[string][]error{
 	"invalid":    {perdure.ErrInvalid},

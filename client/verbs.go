@@ -94,7 +94,10 @@ func (c *Client) State(ctx context.Context, agent, ref string) (json.RawMessage,
 
 // Diff is what differs between two points of a memory, or of two agents with another one.
 func (c *Client) Diff(ctx context.Context, agent, from, to, with string) (Diff, error) {
-	q := url.Values{"from": {from}}
+	q := url.Values{}
+	if from != "" {
+		q.Set("from", from)
+	}
 	if to != "" {
 		q.Set("to", to)
 	}

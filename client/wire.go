@@ -142,7 +142,9 @@ type Line struct {
 type Lines struct {
 	Entries []Line `json:"entries"`
 	Next    string `json:"next,omitempty" doc:"the cursor for more; absent: these are all there are now"`
-	Before  bool   `json:"before,omitempty" doc:"there are entries before these"`
+	// Position is where a tail of the agent goes on without a gap.
+	Position string `json:"position" doc:"the end of what was read, to follow the agent from"`
+	Before   bool   `json:"before,omitempty" doc:"there are entries before these"`
 }
 
 // Said is one thing in a conversation.

@@ -90,11 +90,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // KindOf is the one place where errors are told apart.
 func KindOf(err error) Kind {
 	var own *Error
+	var theirs interface{ ErrorKind() string } // another process classified it
 	switch {
 	case err == nil:
 		return KindNone
 	case errors.As(err, &own):
 		return own.Kind
+	case errors.As(err, &theirs):
+		return KindNamed(theirs.ErrorKind())
 	case errors.Is(err, perdure.ErrInvalid):
 		return KindInvalid
 	case errors.Is(err, context.Canceled):

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/perdure/perdure"
@@ -261,6 +263,16 @@ func (s *scribe) frame(ctx context.Context, feed perdure.Hash, item perdure.Item
 // position is where an event stands, as clients give it back.
 func position(feed perdure.Hash, at perdure.Cursor) string {
 	return fmt.Sprintf("%s.%d", feed.String()[:16], at)
+}
+
+// parsePosition reads a position; ours says whether it is of this feed.
+func parsePosition(text string, feed perdure.Hash) (at perdure.Cursor, ours bool, err error) {
+	name, number, _ := strings.Cut(text, ".")
+	n, bad := strconv.ParseInt(number, 10, 64)
+	if bad != nil || n < 0 || len(name) != 16 {
+		return 0, false, perdure.Invalid(fmt.Errorf("%q is no position that was given; begin without one", cut(text)))
+	}
+	return perdure.Cursor(n), name == feed.String()[:16], nil
 }
 
 // written is one event of a stream. Without a position it leaves that of the one before.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -281,11 +280,11 @@ func (s *Server) state(ctx context.Context, v *home.Visitor, in *Pointed) (*tagg
 
 func (s *Server) diff(ctx context.Context, v *home.Visitor, in *struct {
 	Named
-	From string `query:"from" required:"true" maxLength:"80" doc:"a point in its memory"`
+	From string `query:"from" maxLength:"80" doc:"a point in its memory; default now"`
 	To   string `query:"to" maxLength:"80" doc:"another one; default now"`
 	With string `query:"with" maxLength:"200" doc:"another agent to compare with; default the same"`
 }) (*reply[client.Diff], error) {
-	from, err := s.Desk.Point(ctx, v, in.Agent+"@"+in.From)
+	from, err := s.Desk.Point(ctx, v, (&Pointed{Named{in.Agent}, in.From}).point())
 	if err != nil {
 		return nil, err
 	}
@@ -350,52 +349,88 @@ func (s *Server) entries(ctx context.Context, v *home.Visitor, in *entriesIn) (*
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Entries []line `json:"entries"`
-		Next    string `json:"next,omitempty"`
-		Before  bool   `json:"before,omitempty"`
-	}{Entries: []line{}}
+	feed, err := s.feed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out lines
 	if in.Last > 0 {
-		w, found, err := view.FollowRecent(ctx, s.Desk.Store, id, in.Last+1, view.Fitting(c.Fits))
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > in.Last {
-			found, out.Before = found[len(found)-in.Last:], true
-		}
-		for _, one := range found {
-			out.Entries = append(out.Entries, line{Line: one})
-		}
-		out.Next = strconv.FormatInt(int64(w.Cursor()), 10)
-		return replied[client.Lines](out, nil)
+		err = out.recent(ctx, s.Desk.Store, id, feed, in.Last, c.Fits)
+	} else {
+		err = out.after(ctx, s.Desk.Store, id, feed, in, c.Fits)
 	}
-	w := view.Follow(s.Desk.Store, id)
+	return replied[client.Lines](out, err)
+}
+
+// feed is the order of arrival that positions are of.
+func (s *Server) feed(ctx context.Context) (perdure.Hash, error) {
+	f, ok := s.Desk.Store.(perdure.Feeder)
+	if !ok {
+		return perdure.Hash{}, nil
+	}
+	feed, _, err := f.FeedEnd(ctx)
+	return feed, err
+}
+
+// lines is a part of a memory, as it is answered with.
+type lines struct {
+	Entries  []line `json:"entries"`
+	Next     string `json:"next,omitempty"`
+	Position string `json:"position"`
+	Before   bool   `json:"before,omitempty"`
+}
+
+// recent reads the last lines.
+func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID, feed perdure.Hash, last int,
+	fits func(view.Line) bool) error {
+	w, found, err := view.FollowRecent(ctx, s, id, last+1, view.Fitting(fits))
+	if err != nil {
+		return err
+	}
+	if len(found) > last {
+		found, l.Before = found[len(found)-last:], true
+	}
+	l.Entries = []line{}
+	for _, one := range found {
+		l.Entries = append(l.Entries, line{Line: one})
+	}
+	l.Position = position(feed, w.Cursor())
+	return nil
+}
+
+// after reads a page of lines behind a position.
+func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, feed perdure.Hash, in *entriesIn,
+	fits func(view.Line) bool) error {
+	w := view.Follow(s, id)
 	if in.After != "" {
-		after, err := strconv.ParseInt(in.After, 10, 64)
-		if err != nil || after < 0 {
-			return nil, perdure.Invalid(errors.New("after: this cursor is not one that was given; begin without one"))
+		at, ours, err := parsePosition(in.After, feed)
+		if err == nil && !ours {
+			err = perdure.WithHint(perdure.Missing("after: the store was restored or rebuilt since this position"),
+				"begin without one")
 		}
-		if w, err = view.FollowBehind(ctx, s.Desk.Store, id, perdure.Cursor(after)); err != nil {
-			return nil, err
+		if err != nil {
+			return err
+		}
+		if w, err = view.FollowBehind(ctx, s, id, at); err != nil {
+			return err
 		}
 	}
+	l.Entries, l.Position = []line{}, position(feed, w.Cursor())
 	enough := errors.New("enough")
-	err = w.Next(ctx, func(one view.Line) error {
-		if len(out.Entries) == in.Limit {
+	err := w.Next(ctx, func(one view.Line) error {
+		if len(l.Entries) == in.Limit {
+			l.Next = l.Position
 			return enough
 		}
-		if c.Fits(one) {
-			out.Entries = append(out.Entries, line{strconv.FormatInt(int64(w.Cursor()), 10), one})
-			out.Next = out.Entries[len(out.Entries)-1].Cursor
+		if l.Position = position(feed, w.Cursor()); fits(one) {
+			l.Entries = append(l.Entries, line{l.Position, one})
 		}
 		return nil
 	})
-	if err == nil {
-		out.Next = ""
-	} else if !errors.Is(err, enough) {
-		return nil, err
+	if errors.Is(err, enough) {
+		return nil
 	}
-	return replied[client.Lines](out, nil)
+	return err
 }
 
 func (s *Server) transcript(ctx context.Context, v *home.Visitor, in *struct {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -137,18 +135,15 @@ func (r *reader) begin(ctx context.Context, in *Following, last int) error {
 	case "":
 		return r.recent(ctx, last)
 	}
-	name, text, _ := strings.Cut(given, ".")
-	at, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || at < 0 || len(name) != 16 {
-		return perdure.Invalid(
-			errors.New("Last-Event-ID: this is not the id of an event that was sent; begin without one"),
-		)
+	at, ours, err := parsePosition(given, feed)
+	if err != nil {
+		return err
 	}
-	if name != feed.String()[:16] {
+	if !ours {
 		r.past = written("", "reset", map[string]any{"feed": feed.String()[:16]})
 		return nil
 	}
-	r.at = perdure.Cursor(at)
+	r.at = at
 	return nil
 }
 

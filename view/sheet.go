@@ -97,6 +97,9 @@ func valueLines(name string, v any) []string {
 
 // Sheet is what a person is asked about, whole.
 func (w *Wait) Sheet(now time.Time) []Row {
+	if w.Given != nil {
+		return w.Given
+	}
 	var rows []Row
 	if w.Action != nil {
 		lines := actionLines(w.Action)
@@ -182,6 +185,9 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 
 // Head is what is asked, without the arguments.
 func (w *Wait) Head() string {
+	if w.GivenHead != "" {
+		return w.GivenHead
+	}
 	x, is := w.Action.(perdure.Execute)
 	switch {
 	case w.Action == nil && strings.Contains(strings.TrimSpace(w.What), "\n"):

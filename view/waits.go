@@ -60,6 +60,11 @@ type Wait struct {
 	// the command to type; empty: nothing that this key says would count
 	Answer string `json:"answer"`
 	Others string `json:"others,omitempty"` // why not, and who is to answer
+
+	// Given and GivenHead are the sheet and the head as a server puts them, in the place of those that follow from
+	// the rest.
+	Given     []Row  `json:"-"`
+	GivenHead string `json:"-"`
 }
 
 // escalation is whom a question goes to, and when.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
@@ -31,6 +32,12 @@ func answerCommand() *cobra.Command {
 		if strings.TrimSpace(text) == "" {
 			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an " +
 				"event without text"))
+		}
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.tell(args[0], "answer", client.Answer{Text: text})
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			if q, asks := a.Fold().Question(time.Now()); asks {
@@ -61,6 +68,12 @@ func approveCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(fmt.Errorf("--expires: %w", err))
 		}
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.vote(t, args, true, *expires)
+		}
 		return t.vote(args, true, until)
 	}
 	return c
@@ -71,6 +84,12 @@ func denyCommand() *cobra.Command {
 	t := newTeller(c, "why")
 	c.ValidArgsFunction = agentThen(t.h, askedDigests)
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.vote(t, args, false, "")
+		}
 		return t.vote(args, false, 0)
 	}
 	return c

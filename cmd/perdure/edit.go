@@ -25,6 +25,12 @@ func editCommand() *cobra.Command {
 			return perdure.Invalid(err)
 		}
 		m.Note = *t.note
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.edit(args[0], &m, set, *e.deadline, e.budget(c))
+		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			m.Labels = home.Relabelled(a.Fold().Intent.Labels, m.Labels)
 			return n.Edit(ctx, a.ID(), m, set)
@@ -98,13 +104,7 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 	if m.Deadline, err = home.ParseDeadline(*e.deadline, now); err != nil {
 		return m, nil, fmt.Errorf("--deadline: %w", err)
 	}
-	b := home.BudgetFile{Cost: *e.cost}
-	if given("budget-tokens") {
-		b.Tokens = e.tokens
-	}
-	if given("budget-calls") {
-		b.Calls = e.calls
-	}
+	b := e.budget(c)
 	if m.Budget, err = b.Budget(); err != nil {
 		return m, nil, err
 	}
@@ -113,4 +113,16 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
 	}
 	return m, set, err
+}
+
+// budget is the limits that the flags name.
+func (e *edits) budget(c *cobra.Command) home.BudgetFile {
+	b := home.BudgetFile{Cost: *e.cost}
+	if c.Flags().Changed("budget-tokens") {
+		b.Tokens = e.tokens
+	}
+	if c.Flags().Changed("budget-calls") {
+		b.Calls = e.calls
+	}
+	return b
 }

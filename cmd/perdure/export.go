@@ -25,7 +25,7 @@ type exporting struct {
 }
 
 func exportCommand() *cobra.Command {
-	c := command("export", cobra.MinimumNArgs(1))
+	c := remotely(command("export", cobra.MinimumNArgs(1)))
 	h, out := storeFlag(c), outputFlags(c)
 	e := &exporting{form: &choice{capsule.Binary.String(), []string{capsule.Binary.String(), capsule.Described.String(),
 		capsule.Text.String()}}}
@@ -47,6 +47,15 @@ func exportCommand() *cobra.Command {
 		stream()
 		if err := e.read(c); err != nil {
 			return perdure.Invalid(err)
+		}
+		if r, on, err := through(c, out); on {
+			if err == nil {
+				err = e.goal(out, args)
+			}
+			if err != nil {
+				return perdure.Invalid(err)
+			}
+			return r.export(args[0], e.File, e)
 		}
 		h.Looks = e.Depth == perdure.Full && !e.manifest && !e.Move // else it may have to write a snapshot, or sign
 		if e.set != "" {

@@ -15,7 +15,7 @@ import (
 )
 
 func forkCommand() *cobra.Command {
-	c := command("fork", cobra.ExactArgs(1))
+	c := remotely(command("fork", cobra.ExactArgs(1)))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	var f home.Fork
 	c.Flags().StringVar(&f.Goal, "goal", "", "another goal")
@@ -34,6 +34,12 @@ func forkCommand() *cobra.Command {
 				return err
 			}
 			f.Over = &over
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.fork(args[0], f)
 		}
 		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			r, err := h.Fork(ctx, s, p, f)

@@ -18,7 +18,7 @@ import (
 )
 
 func importCommand() *cobra.Command {
-	c := command("import", cobra.ExactArgs(1))
+	c := remotely(command("import", cobra.ExactArgs(1)))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	trusted := c.Flags().Bool("trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")
 	ready := c.Flags().Bool("ready", false,
@@ -58,6 +58,18 @@ func importCommand() *cobra.Command {
 		defer done()
 		if *shallow && (src == nil || args[0] == "-") {
 			return perdure.Invalid(errors.New("--shallow is about a capsule and the file beside it; name a FILE"))
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			if src == nil || *shallow || *drop || *ready || *trusted || len(policies) > 0 {
+				return perdure.Invalid(
+					errors.New("through a server one capsule is taken in, as its home decides; leave out " +
+						"--shallow, --drop-unknown, --ready, --trusted and --policy"),
+				)
+			}
+			return r.take(src, *older)
 		}
 		o.Older, o.Drop, o.Ready, o.Refuse, o.Policies = *older, *drop, *ready, *trusted, policies
 		if *shallow {

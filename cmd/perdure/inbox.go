@@ -14,10 +14,16 @@ import (
 )
 
 func inboxCommand() *cobra.Command {
-	c := command("inbox", cobra.NoArgs)
+	c := remotely(command("inbox", cobra.NoArgs))
 	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per item, cut to fit")
-	c.RunE = func(*cobra.Command, []string) error {
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.inbox(*brief)
+		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			found, faults, err := h.Inbox(ctx, s, time.Now())
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	c := command("log", cobra.ExactArgs(1))
+	c := remotely(command("log", cobra.ExactArgs(1)))
 	h, out := lookFlag(c), outputFlags(c)
 	l := &logged{out: out, chosen: chosenFlags(c)}
 	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last N (default all)")
@@ -28,6 +28,12 @@ func logCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := l.prepare(c); err != nil {
 			return err
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.log(args[0], l)
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			id, err := home.Find(ctx, s, arg)

@@ -19,13 +19,19 @@ import (
 )
 
 func lsCommand() *cobra.Command {
-	c := command("ls", cobra.NoArgs)
+	c := remotely(command("ls", cobra.NoArgs))
 	h, out := lookFlag(c), outputFlags(c)
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f, err := filter(time.Now())
 		if err != nil {
 			return perdure.Invalid(err)
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.ls(f)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			lines, err := h.List(ctx, s, f)

@@ -16,7 +16,7 @@ import (
 )
 
 func newCommand() *cobra.Command {
-	c := command("new", cobra.MaximumNArgs(1))
+	c := remotely(command("new", cobra.MaximumNArgs(1)))
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)
@@ -27,6 +27,12 @@ func newCommand() *cobra.Command {
 		}
 		if err := flags.apply(c, &f); err != nil {
 			return perdure.Invalid(err)
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.create(&f)
 		}
 		g, err := f.Genesis(time.Now())
 		if err != nil {

@@ -71,6 +71,7 @@ func newRoot() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().Bool("json", false, "print results, and errors, as JSON")
+	remoteFlags(root)
 	root.AddCommand(
 		// agents and their past
 		initCommand(), newCommand(), lsCommand(), showCommand(), logCommand(), tailCommand(), stateCommand(),
@@ -124,7 +125,7 @@ func prepare(c *cobra.Command) {
 					inForce.home = v.home
 				}
 			}
-			if err := filled(c); err != nil {
+			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
 			return do(c, args)

@@ -14,10 +14,16 @@ import (
 )
 
 func showCommand() *cobra.Command {
-	c := command("show", cobra.ExactArgs(1))
+	c := remotely(command("show", cobra.ExactArgs(1)))
 	h, out := lookFlag(c), outputFlags(c)
 	brief := c.Flags().Bool("brief", false, "cut lines to fit")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.show(args[0], *brief)
+		}
 		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			v, now, err := h.Summary(ctx, s, p)
 			if err != nil {
@@ -34,7 +40,12 @@ func showCommand() *cobra.Command {
 
 // writeSummary prints the summary for people.
 func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error {
-	return writeRows(w, v.Page(now, brief), true, func(s term.Style, r view.PageRow) (label, text string) {
+	return writeSummaryRows(w, v.Page(now, brief))
+}
+
+// writeSummaryRows prints the rows of a summary.
+func writeSummaryRows(w io.Writer, rows []view.PageRow) error {
+	return writeRows(w, rows, true, func(s term.Style, r view.PageRow) (label, text string) {
 		text = r.Text + here(r.Do)
 		switch r.Label {
 		case "standing":

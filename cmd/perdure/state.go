@@ -15,9 +15,15 @@ import (
 )
 
 func stateCommand() *cobra.Command {
-	c := command("state", cobra.ExactArgs(1))
+	c := remotely(command("state", cobra.ExactArgs(1)))
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.state(args[0])
+		}
 		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
 			f := p.Agent.Fold()
 			return out.print(f, func(w io.Writer) error { return writeValue(w, formatYAML, view.Readable(f)) })
@@ -27,10 +33,16 @@ func stateCommand() *cobra.Command {
 }
 
 func diffCommand() *cobra.Command {
-	c := command("diff", cobra.ExactArgs(2))
+	c := remotely(command("diff", cobra.ExactArgs(2)))
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.diff(args[0], args[1])
+		}
 		from, err := pointOf(c, h, args[0])
 		if err != nil {
 			return err
@@ -40,7 +52,7 @@ func diffCommand() *cobra.Command {
 			return err
 		}
 		found := view.Compare(view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))
-		return list(out, found, func(w io.Writer) error { return writeChanges(w, from, to, found) })
+		return list(out, found, func(w io.Writer) error { return writeChanges(w, from.Name(), to.Name(), found) })
 	}
 	return c
 }
@@ -55,10 +67,10 @@ func pointOf(c *cobra.Command, h *homeFlag, arg string) (p *home.Point, err erro
 }
 
 // writeChanges prints differences for people.
-func writeChanges(w io.Writer, from, to *home.Point, found []view.Change) error {
+func writeChanges(w io.Writer, from, to string, found []view.Change) error {
 	s := term.StyleOf(w)
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from.Name())),
-		s.Good("+++ "+view.InLine(to.Name()))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", s.Bad("--- "+view.InLine(from)),
+		s.Good("+++ "+view.InLine(to))); err != nil {
 		return err
 	}
 	for _, c := range found {

@@ -12,11 +12,12 @@ import (
 
 // inForce is what this command was told about where its agents are. Commands that people are told to type say so too.
 var inForce struct {
-	root  *cobra.Command
-	home  *home.Home
-	store string // --store
-	file  string // the file of an agent, in the place of its name
-	agent string // that name
+	root   *cobra.Command
+	home   *home.Home
+	store  string // --store
+	server string // --server
+	file   string // the file of an agent, in the place of its name
+	agent  string // that name
 }
 
 // commands finds commands in a text.
@@ -25,7 +26,7 @@ var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
 // here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A
 // command that names the store already is left alone.
 func here(text string) string {
-	if inForce.store == "" && inForce.file == "" {
+	if inForce.store == "" && inForce.file == "" && inForce.server == "" {
 		return text
 	}
 	var b strings.Builder
@@ -34,7 +35,7 @@ func here(text string) string {
 		if at == nil {
 			return b.String() + text
 		}
-		end := stored(text[at[0]:at[1]])
+		end, remote := stored(text[at[0]:at[1]])
 		b.WriteString(text[:at[0]+end])
 		text = text[at[0]+max(end, 1):]
 		if end == 0 {
@@ -44,6 +45,9 @@ func here(text string) string {
 		if inForce.store != "" && !strings.HasPrefix(text, " --store ") { // it is said already
 			b.WriteString(" --store " + pasted(inForce.store))
 		}
+		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
+			b.WriteString(" --server " + pasted(inForce.server))
+		}
 		if rest, ok := strings.CutPrefix(text, " "+inForce.agent); ok && inForce.file != "" {
 			b.WriteString(" " + pasted(inForce.file))
 			text = rest
@@ -51,9 +55,11 @@ func here(text string) string {
 	}
 }
 
-// stored is how much of a text is a command that is about a store; zero: it is none.
-func stored(text string) int {
-	c, end := inForce.root, len("perdure")
+// stored is how much of a text is a command that is about a store; zero: it is none. Remote says that it can go through
+// a server.
+func stored(text string) (end int, remote bool) {
+	c := inForce.root
+	end = len("perdure")
 	for _, word := range strings.Fields(text)[1:] {
 		i := -1
 		for n, sub := range c.Commands() {
@@ -67,9 +73,9 @@ func stored(text string) int {
 		c, end = c.Commands()[i], end+len(" "+word)
 	}
 	if c.Flags().Lookup("store") == nil {
-		return 0
+		return 0, false
 	}
-	return end
+	return end, c.Annotations[remoteKey] != ""
 }
 
 // pasted is a word that somebody typed, as a shell takes it.

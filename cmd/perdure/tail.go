@@ -17,7 +17,7 @@ import (
 )
 
 func tailCommand() *cobra.Command {
-	c := command("tail", nil)
+	c := remotely(command("tail", nil))
 	c.Annotations[everyArgKey] = "all"
 	h, out := lookFlag(c), outputFlags(c)
 	t := &tailed{out: out, chosen: chosenFlags(c)}
@@ -26,6 +26,12 @@ func tailCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := t.prepare(c, args, *all); err != nil {
 			return err
+		}
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.tail(args, t)
 		}
 		if *all {
 			return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.on(s).Everyone(ctx) })

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/term"
@@ -37,7 +38,7 @@ type verb = func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdu
 
 // newTeller adds what such commands share. Their first argument is the agent. With a usage they have --note.
 func newTeller(c *cobra.Command, usage string) *teller {
-	t := &teller{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
+	t := &teller{c: remotely(c), h: storeFlag(c).acting(), out: outputFlags(c)}
 	if usage != "" {
 		t.note = c.Flags().String("note", "", usage)
 	}
@@ -115,6 +116,21 @@ func sendCommand() *cobra.Command {
 		if *subject != "" && value == nil {
 			return perdure.Invalid(errors.New("--subject seals data for a person; name them, and give data"))
 		}
+		if r, on, err := through(t.c, t.out); on {
+			if err == nil && *subject != "" {
+				err = perdure.Invalid(
+					errors.New("data is sealed with the vault of a home, not through a server; leave --subject out"),
+				)
+			}
+			if err != nil {
+				return err
+			}
+			ev := client.Event{Name: args[1], ID: *id}
+			if value != nil {
+				ev.Data = value.JSON()
+			}
+			return r.send(args[0], ev, *t.trace)
+		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			ev := perdure.Event{Name: args[1], Data: value, ID: *id, By: n.Key.Name}
 			if *subject != "" {
@@ -166,6 +182,12 @@ func notedCommand(words string, do func(*perdure.Node, context.Context, perdure.
 	c := command(words, cobra.ExactArgs(1))
 	t := newTeller(c, "why")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.tell(args[0], words, client.Note{Note: *t.note})
+		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			return do(n, ctx, a.ID(), *t.note)
 		})
@@ -180,6 +202,17 @@ func resumeCommand() *cobra.Command {
 		"continue from this copy although a newer one was seen here; what was done since may be done again (owner "+
 			"only)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if r, on, err := through(t.c, t.out); on {
+			if err == nil && *older {
+				err = perdure.Invalid(
+					errors.New("an older copy is accepted where it is, not through a server; leave --older out"),
+				)
+			}
+			if err != nil {
+				return err
+			}
+			return r.tell(args[0], "resume", client.Note{Note: *t.note})
+		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			return t.h.Resume(ctx, n, a, *t.note, *older)
 		})
@@ -205,6 +238,12 @@ func grantCommand() *cobra.Command {
 		if amount.Tokens < 0 || amount.Calls < 0 || amount == (perdure.Spend{}) {
 			return perdure.Invalid(errors.New(
 				"say how much more it may spend: --cost, --tokens or --calls, above zero"))
+		}
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			return r.tell(args[0], "grant", client.Grant{Cost: *cost, Tokens: *tokens, Calls: *calls, Note: *t.note})
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
 			return n.Grant(ctx, a.ID(), amount, *t.note)
@@ -232,6 +271,16 @@ func settleCommand() *cobra.Command {
 		as, err := view.ParseName[perdure.Signal]("--signal", signal.value)
 		if err != nil {
 			return perdure.Invalid(err)
+		}
+		if r, on, err := through(t.c, t.out); on {
+			if err != nil {
+				return err
+			}
+			in := client.Settle{Decision: args[1], Signal: signal.value, Note: *t.note}
+			if data != nil {
+				in.Result = data.JSON()
+			}
+			return r.tell(args[0], "settle", in)
 		}
 		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (_ *perdure.Entry,
 			err error) {

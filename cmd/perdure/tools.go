@@ -15,11 +15,17 @@ import (
 )
 
 func toolsCommand() *cobra.Command {
-	c := command("tools", cobra.MaximumNArgs(1))
+	c := remotely(command("tools", cobra.MaximumNArgs(1)))
 	h, out := lookFlag(c).acting(), outputFlags(c)
 	p := powerFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per tool")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r, on, err := through(c, out); on {
+			if err != nil {
+				return err
+			}
+			return r.tools(strings.Join(args, ""), *brief)
+		}
 		var found []home.ToolUse
 		find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
 			found, err = p.ListTools(ctx, h.Home, s, a)

@@ -18,7 +18,7 @@ import (
 )
 
 func verifyCommand() *cobra.Command {
-	c := command("verify", cobra.MinimumNArgs(1))
+	c := remotely(command("verify", cobra.MinimumNArgs(1)))
 	h, out := lookFlag(c), outputFlags(c)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]cobra.Completion,
 		cobra.ShellCompDirective) {
@@ -27,6 +27,12 @@ func verifyCommand() *cobra.Command {
 	}
 	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r, on, err := through(c, out); on && (len(args) > 1 || !view.IsPath(args[0])) { // a file is here
+			if err != nil {
+				return err
+			}
+			return r.verify(args, f)
+		}
 		stream()
 		return f.run(c, h, out, args)
 	}
