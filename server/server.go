@@ -169,6 +169,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.capsules()
 	s.streams()
 	s.about()
+	open(s.api.OpenAPI())
 }
 
 func versionOr(v string) string {
