@@ -303,3 +303,12 @@ func contains(t *testing.T, text string, words ...string) {
 }
 
 func asRejection(err error, r **perdure.Rejection) bool { return errors.As(err, r) }
+
+func mustData(t *testing.T, v any) perdure.Data {
+	t.Helper()
+	d, err := perdure.DataOf(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
