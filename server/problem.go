@@ -30,6 +30,7 @@ func (p *problem) ContentType(string) string { return "application/problem+json"
 
 // problems has what the library itself finds wrong with requests told in the same form.
 var problems = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false // a list is never null
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := &problem{
 			client.Problem{

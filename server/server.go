@@ -57,8 +57,8 @@ type Server struct {
 type Limits struct {
 	Body       int64         // bytes of a request; default 4 MiB
 	Capsule    int64         // bytes of an import; default 1 GiB
-	Rate       float64       // requests per second of one visitor; default 200
-	Burst      int           // at once; default 400
+	Rate       float64       // requests per second of one visitor; default 1,000
+	Burst      int           // at once; default 2,000
 	Streams    int           // tails at once; default 10,000
 	Heartbeat  time.Duration // of a tail that has nothing to say; default 15 s
 	WriteStall time.Duration // how long a reader may take nothing; default 30 s
@@ -73,10 +73,10 @@ func (l Limits) or() Limits {
 	set(&l.Body, 4<<20)
 	set(&l.Capsule, 1<<30)
 	if l.Rate == 0 {
-		l.Rate = 200
+		l.Rate = 1000
 	}
 	if l.Burst == 0 {
-		l.Burst = 400
+		l.Burst = 2000
 	}
 	if l.Streams == 0 {
 		l.Streams = 10_000
@@ -169,6 +169,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.capsules()
 	s.streams()
 	s.about()
+	open(s.api.OpenAPI())
 }
 
 func versionOr(v string) string {

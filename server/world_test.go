@@ -210,6 +210,9 @@ func (w *world) call(token, method, path string, body any, status int, out any, 
 	if code != status {
 		w.t.Fatalf("%s %s: got %d, want %d: %s", method, path, code, status, text)
 	}
+	if code < 300 && h.Get("Content-Type") == "application/json" {
+		w.fits(method, path, code, text)
+	}
 	if out != nil {
 		if err := json.Unmarshal(text, out); err != nil {
 			w.t.Fatalf("%s %s: %v: %s", method, path, err, text)
@@ -300,3 +303,12 @@ func contains(t *testing.T, text string, words ...string) {
 }
 
 func asRejection(err error, r **perdure.Rejection) bool { return errors.As(err, r) }
+
+func mustData(t *testing.T, v any) perdure.Data {
+	t.Helper()
+	d, err := perdure.DataOf(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

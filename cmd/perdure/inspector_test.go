@@ -119,3 +119,13 @@ func inspectAll(t *testing.T, target []string, era string, want int) {
 		t.Errorf("the prompt has %d messages", len(all))
 	}
 }
+
+func TestTheInspectorReachesTheServer(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "home")
+	must(t, exitOK, "new", "say hello", "--name", "hello", "--store", store)
+	s := serve(t, store, "--no-node")
+	target := []string{s.url + "/mcp", "--header", "Authorization: Bearer " + token(t, store, "me", "--verbs", "mcp")}
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) { inspectAll(t, target, era) })
+	}
+}
