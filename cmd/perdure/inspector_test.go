@@ -126,6 +126,6 @@ func TestTheInspectorReachesTheServer(t *testing.T) {
 	s := serve(t, store, "--no-node")
 	target := []string{s.url + "/mcp", "--header", "Authorization: Bearer " + token(t, store, "me", "--verbs", "mcp")}
 	for _, era := range []string{"legacy", "modern"} {
-		t.Run(era, func(t *testing.T) { inspectAll(t, target, era) })
+		t.Run(era, func(t *testing.T) { inspectAll(t, target, era, 11) })
 	}
 }
