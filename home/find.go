@@ -23,7 +23,8 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 	return FindShown(ctx, s, arg, nil)
 }
 
-// FindShown is Find for somebody to whom not every agent is shown: the others might as well not be there. Nil shows all.
+// FindShown is Find for somebody to whom not every agent is shown: the others might as well not be there. Nil shows
+// all.
 func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID,
 	error) {
 	var id perdure.AgentID
@@ -67,7 +68,8 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 }
 
 // findID says what keeps an agent that was named by its whole id from being found.
-func findID(ctx context.Context, s perdure.Store, id perdure.AgentID, arg string, shows func(perdure.AgentID) bool) error {
+func findID(ctx context.Context, s perdure.Store, id perdure.AgentID, arg string,
+	shows func(perdure.AgentID) bool) error {
 	if shows != nil && !shows(id) {
 		return missing(arg)
 	}
