@@ -68,6 +68,7 @@ type Node struct {
 	instance   Key                   // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[Trust] // Trust and the key
 	placed     atomic.Pointer[Hash]  // where the seat of its agents is; nil: not known yet
+	urged      atomic.Int64          // the Time of the last TryAgain
 }
 
 // resting is an agent this node found nothing to do for.
@@ -150,6 +151,18 @@ func (n *Node) SetTrust(t *Trust) {
 	clear(n.rests) // what was held may count now
 }
 
+// TryAgain has the node not wait for what failed up to now, nor take it for a sign of what it cannot do: a person has
+// put it right, or wants to know. What fails after that is waited for as usual.
+func (n *Node) TryAgain() {
+	if n.init() != nil {
+		return
+	}
+	n.urged.Store(int64(TimeOf(time.Now())))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.rests)
+}
+
 // MayAnswer reports whether an answer to a question in this node's name counts here.
 func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
@@ -188,7 +201,7 @@ func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
-	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
+	c.Claimed, c.Busy, c.Trust, c.Urged = claimed, busy, n.trust(), Time(n.urged.Load())
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
 	}
