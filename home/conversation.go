@@ -137,7 +137,7 @@ func (t *Conversation) gone(a *perdure.Agent) error {
 	}
 	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: perdure.RestGiven}}}
 	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), ErrPerson, view.Why(idle)),
-		(&Ran{Now: a}).unseated(view.Callable(a)))
+		(&Ran{Now: a}).unseated(view.Callable(a))+"; perdure chat --new talks to another")
 }
 
 // Left is what Home.Ran says of where a conversation is left; nil: nothing keeps the agent from going on but what it is
