@@ -81,8 +81,11 @@ type Home struct {
 	located, Fresh bool            // whether the home had been looked for, and was empty then
 	begun          bool            // the folder was made by Begin
 
-	mu     sync.Mutex // guards what is found out on first use: seen, looked and judged
+	mu     sync.Mutex // guards what is found out on first use: seen, looked, judged and the key
 	judged *bool      // whether what the home says counts, once that is known
+
+	key     *perdure.Signer
+	keyInfo fs.FileInfo // of the file it was read from
 }
 
 func (h *Home) note(format string, args ...any) {
@@ -434,11 +437,34 @@ func (h *Home) Key() (*perdure.Signer, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
-	s, err := keyfile.Read(filepath.Join(h.Dir, KeyFile))
+	path := filepath.Join(h.Dir, KeyFile)
+	info, err := os.Lstat(path)
+	if err == nil {
+		if s := h.knownKey(info); s != nil {
+			return s, nil
+		}
+	}
+	s, err := keyfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
 		return nil, nil
 	}
+	if err == nil && info != nil {
+		h.mu.Lock()
+		h.keyInfo, h.key = info, s
+		h.mu.Unlock()
+	}
 	return s, err
+}
+
+// knownKey is the key that was read before, if its file is the same: a server asks for it with every request.
+func (h *Home) knownKey(info fs.FileInfo) *perdure.Signer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if was := h.keyInfo; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) &&
+		was.Size() == info.Size() && was.Mode() == info.Mode() && info.Mode().IsRegular() {
+		return h.key
+	}
+	return nil
 }
 
 // MakeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.

@@ -172,6 +172,9 @@ func headersOf(p *problem, set func(name, value string)) {
 type plain[T any] struct{ value any }
 
 func (p plain[T]) MarshalJSON() ([]byte, error) {
+	if v, ok := p.value.(T); ok { // it is what goes over the wire
+		return json.Marshal(v)
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
