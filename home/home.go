@@ -309,10 +309,16 @@ func (h *Home) witness() (perdure.Witness, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
+	path := filepath.Join(h.Dir, witnessFile)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := h.seeAgain(path); err != nil {
+			return nil, err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.seen == nil {
-		w, err := sqlite.OpenWitness(filepath.Join(h.Dir, witnessFile), h.storePath())
+		w, err := sqlite.OpenWitness(path, h.storePath())
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,6 +27,67 @@ func (h *Home) lookWitness() (*sqlite.Witness, error) {
 	}
 	h.looked = w
 	return w, nil
+}
+
+// seeAgain makes a witness that is gone anew, of what the home's own store holds: else old copies of its agents would
+// pass for new ones. There is nothing to see where there is no store, or where others keep it.
+func (h *Home) seeAgain(path string) (err error) {
+	if h.remote != "" || !h.there() {
+		return nil
+	}
+	ctx := context.Background()
+	defer func() {
+		if err != nil {
+			err = perdure.WithHint(fmt.Errorf("%s is gone, and is made anew of the store: %w", path, err),
+				"see perdure doctor")
+		}
+	}()
+	var s perdure.Store
+	if h.Scheme == "dir" {
+		s, err = h.openFolder(true)
+	} else {
+		s, err = sqlite.Open(ctx, h.File, sqlite.Options{Existing: true, Look: true})
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	own, err := filepath.Abs(h.File)
+	if err != nil {
+		return err
+	}
+	w, err := sqlite.OpenWitness(path, own)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	return h.seeAll(ctx, s, w)
+}
+
+// seeAll tells a witness of all agents of a store that count here. How far they had come is not looked at: the heads
+// say it.
+func (h *Home) seeAll(ctx context.Context, s perdure.Store, w *sqlite.Witness) error {
+	l, err := view.Lister(s)
+	if err != nil {
+		return err
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			return err
+		}
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if err != nil {
+			continue // it is damaged, which who uses it is told
+		}
+		if trust.Counts(a) == nil {
+			w.See(one.Agent, 0, a.Heads())
+		}
+	}
+	return nil
 }
 
 // Behind says what this copy of an agent lacks of what was seen here; nil: nothing.

@@ -50,10 +50,9 @@ func Example() {
 	}
 	fmt.Println(string(text))
 	// Output:
-	// one.vein c76a5693a7e9f27011050d7977e0481c474ba8d24ff0c96d7dc13bbd7beb3598 two.vein
-	// 064344deae69ae9c2b671676db9d2e163a6c75f0c03ae798ec2b9d14d52dd4c9
-	// {"agentName":"librarian","keys":["shelf","read"],"sessionId":"s-001","state":{"read":"12","shelf":"canonical
-	// encodings"},"timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
+	// one.vein c76a5693a7e9f27011050d7977e0481c474ba8d24ff0c96d7dc13bbd7beb3598
+	// two.vein 064344deae69ae9c2b671676db9d2e163a6c75f0c03ae798ec2b9d14d52dd4c9
+	// {"agentName":"librarian","keys":["shelf","read"],"sessionId":"s-001","state":{"read":"12","shelf":"canonical encodings"},"timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
 }
 
 // A value of an older version is read as one of a newer version. The file is not rewritten.
@@ -92,8 +91,7 @@ func ExampleVein_As() {
 	}
 	fmt.Println(string(text))
 	// Output:
-	// {"agentName":"librarian","run":"s-001","state":{"read":"12","shelf":"canonical
-	// encodings"},"tier":"short","timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
+	// {"agentName":"librarian","run":"s-001","state":{"read":"12","shelf":"canonical encodings"},"tier":"short","timestamp":"2026-11-02T08:15:00Z","ttl":"30d"}
 }
 
 // A schema names predicates written in Go with an at sign.
@@ -112,8 +110,8 @@ func ExampleLibrary() {
 		fmt.Println(err)
 	}
 	// Output:
-	// <nil> rejected by schema.predicate at $.address (byte 12): got ParseAddr("192.0.2"): IPv4 address too short at
-	// line 1, column 13, want @net.address; change the value so that the predicate holds
+	// <nil>
+	// rejected by schema.predicate at $.address (byte 12): got ParseAddr("192.0.2"): IPv4 address too short at line 1, column 13, want @net.address; change the value so that the predicate holds
 }
 
 // A mistake in a schema is refused with its place and what to do about it.
@@ -127,6 +125,5 @@ func ExampleParse() {
 }`), nil)
 	fmt.Println(err)
 	// Output:
-	// rejected by schema.field-id at $.fields[1].id (byte 109): got id 1, which field title has at line 5, column 12,
-	// want an id of its own; give the field an id no field ever had
+	// rejected by schema.field-id at $.fields[1].id (byte 109): got id 1, which field title has at line 5, column 12, want an id of its own; give the field an id no field ever had
 }

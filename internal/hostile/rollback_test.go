@@ -123,6 +123,19 @@ func TestRolledBackFileDoesNotPayTwice(t *testing.T) {
 	p.again("./other.agent")
 }
 
+// TestForgottenSightingsAreMadeAnew removes what the home has seen: its own store still knows that the copy is old.
+func TestForgottenSightingsAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	p := approved(t, false)
+	p.ok("export", "bill", "old.agent")
+	p.run("bill", "ask", "pay")
+	p.done(1, "an approved effect")
+	for _, end := range []string{"", "-wal", "-shm"} {
+		_ = os.Remove(p.path(".perdure", "seen.db"+end)) // there may be none
+	}
+	p.again("./old.agent")
+}
+
 func TestRolledBackNodeDoesNotPayTwice(t *testing.T) {
 	t.Parallel()
 	p := approved(t, false)

@@ -78,6 +78,16 @@ func signerOf(name string) *perdure.Signer {
 	return must(perdure.NewSigner(name, ed25519.NewKeyFromSeed(h[:])))
 }
 
+// others are the keys of the other processes, which may find out what came of what this one began.
+func (c *child) others() (keys []perdure.Key) {
+	for _, name := range []string{"red", "blue"} {
+		if c.Rivals && name != c.Name {
+			keys = append(keys, signerOf(name).Key())
+		}
+	}
+	return keys
+}
+
 func (c *child) run(ctx context.Context) (err error) {
 	if c.Holds != "" {
 		return holdAndStop(ctx, c.Holds)
@@ -120,7 +130,7 @@ func (c *child) run(ctx context.Context) (err error) {
 		for ; alive < c.Agents && !c.Finish; alive++ {
 			if _, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: fmt.Sprint("by ", os.Getpid()),
 				Goal: "all steps", Advisor: []string{"", paidAdvisor}[alive%2]},
-				Charter: perdure.Charter{Scope: "torture", Depth: 1}}); err != nil {
+				Charter: perdure.Charter{Scope: "torture", Depth: 1, Delegates: c.others()}}); err != nil {
 				return err
 			}
 		}
