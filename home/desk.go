@@ -141,21 +141,12 @@ type Desk struct {
 	Turns turns.Turns[perdure.AgentID]
 }
 
-// missing says that there is no such agent, also of one that is not there for the visitor.
-func missing(arg string) error {
-	return perdure.WithHint(
-		perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
-		"see perdure ls; an agent is named by its name or by 4 or more digits of its id",
-	)
-}
-
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
 func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentID, error) {
-	id, err := Find(ctx, d.Store, arg)
-	if errors.Is(err, perdure.ErrNotFound) {
-		return id, missing(arg)
-	}
-	if err == nil && (v.Link != nil && v.Link.Agent != id || !d.Shows(ctx, v, id)) {
+	id, err := FindShown(ctx, d.Store, arg, func(id perdure.AgentID) bool {
+		return (v.Link == nil || v.Link.Agent == id) && d.Shows(ctx, v, id)
+	})
+	if errors.Is(err, perdure.ErrNotFound) && !v.Everything() {
 		err = missing(arg)
 	}
 	return id, err

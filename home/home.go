@@ -60,7 +60,7 @@ type Home struct {
 	Note func(text string)
 	// Ask asks a person whether what a home says, which was found and is not their own, counts from now on. Asked is
 	// false where nobody can be asked.
-	Ask func(parts []Saying) (asked, yes bool)
+	Ask func(parts []Saying) (asked, yes bool, err error)
 
 	// Progress is told how far long work has come; without a word for what, that it is over. Nil: nobody is.
 	Progress func(what string, done, total int64)
