@@ -50,7 +50,8 @@ func begun(t *testing.T, tool string) *underWay {
 
 // runs are the arguments by which the agent is worked on.
 func (u *underWay) runs() []string {
-	return []string{"run", "bill", "--quiet", "--advisor", "script:twice.yaml", "--mcp", u.mcp, "--policy", "open.cedar"}
+	return []string{"run", "bill", "--quiet", "--advisor", "script:twice.yaml", "--mcp", u.mcp,
+		"--policy", "open.cedar"}
 }
 
 // late waits until the call is past its deadline: from then on people may settle it.
