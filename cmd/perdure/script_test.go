@@ -132,8 +132,8 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
 }
 
-// startNATS starts a NATS server until the script ends, with the URL of a store in a variable: nats URL. With lax it does
-// not sync always.
+// startNATS starts a NATS server until the script ends, with the URL of a store in a variable: nats URL. With lax it
+// does not sync always.
 func startNATS(ts *testscript.TestScript, _ bool, args []string) {
 	var options []natstest.Option
 	if len(args) > 1 && args[1] == "lax" {

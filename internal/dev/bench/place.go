@@ -36,7 +36,8 @@ func (p *Place) Check() error {
 	case p.OnServer():
 		return p.checkServer()
 	case !p.InMemory() && strings.Contains(p.Folder, ":"):
-		return fmt.Errorf("--store %s: want mem:, postgres://USER@HOST/DATABASE, nats://HOST/NAME or a folder", p.Folder)
+		return fmt.Errorf("--store %s: want mem:, postgres://USER@HOST/DATABASE, nats://HOST/NAME or a folder",
+			p.Folder)
 	}
 	return nil
 }
