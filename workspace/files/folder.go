@@ -37,6 +37,9 @@ type Folder struct {
 	dir  string // Dir, as it is known
 	id   int64
 
+	looks  bool // nothing is to be changed
+	seen   seen
+	unlock func() error
 	asides []spot // documents that hold what did not go together with others, of this sync
 
 	fail func(at string) error // for tests: a crash at a point
@@ -55,8 +58,18 @@ const markerVersion = 1
 // ErrFolder says that a folder is not one that memory may be projected into.
 var ErrFolder = errors.New("the folder is not this memory's")
 
-// open looks at the folder, and makes it if there is none.
+// open looks at the folder, and makes it if there is none. Nobody else syncs until close.
 func (f *Folder) open(ctx context.Context) (err error) {
+	if f.unlock, err = f.State.lock(); err != nil {
+		return err
+	}
+	if err := f.find(ctx); err != nil {
+		return errors.Join(err, f.unlock())
+	}
+	return nil
+}
+
+func (f *Folder) find(ctx context.Context) (err error) {
 	if f.Reader.Role() == "" {
 		return perdure.WithHint(perdure.Invalid(errors.New("a folder is the memory of a role")), "name it with --role")
 	}
@@ -64,6 +77,9 @@ func (f *Folder) open(ctx context.Context) (err error) {
 	f.plan = plan{f.Reader.Role(), f.Reader.Scope()}
 	if f.dir, err = filepath.Abs(f.Dir); err != nil {
 		return err
+	}
+	if _, err := os.Stat(f.dir); f.looks && errors.Is(err, fs.ErrNotExist) {
+		return perdure.WithHint(perdure.Missing("there is no folder "+f.Dir), "make it: perdure files sync "+f.Dir)
 	}
 	if err := disk.MkdirAll(f.dir, 0o755); err != nil {
 		return err
@@ -87,7 +103,7 @@ func (f *Folder) open(ctx context.Context) (err error) {
 }
 
 // close ends the use of the folder.
-func (f *Folder) close() error { return f.tree.root.Close() }
+func (f *Folder) close() error { return errors.Join(f.tree.root.Close(), f.unlock()) }
 
 // mark checks whose folder it is, and makes a new one the role's.
 func (f *Folder) mark(known bool) error {
@@ -114,6 +130,9 @@ func (f *Folder) mark(known bool) error {
 		if err := f.unused(known); err != nil {
 			return err
 		}
+	}
+	if f.looks {
+		return nil
 	}
 	b, err = json.Marshal(marker{"folder", f.Reader.Role(), markerVersion})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of files.db
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // StateFile is the file of a home that says what was projected where.
@@ -19,7 +20,10 @@ const StateFile = "files.db"
 // State is what was projected into the folders of a home. It is written before files are, so that whatever is killed
 // when, the next sync knows which text a person has seen. Without it nothing is lost, but texts that differ can only
 // be put together, not compared with what they were made of.
-type State struct{ db *sql.DB }
+type State struct {
+	db   *sql.DB
+	path string
+}
 
 // stateVersion is written into the file.
 const stateVersion = 1
@@ -55,7 +59,7 @@ func OpenState(ctx context.Context, path string) (*State, error) {
 		return nil, fmt.Errorf("open what is known of folders: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	s := &State{db}
+	s := &State{db, path}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
@@ -86,6 +90,21 @@ func (s *State) begin(ctx context.Context) error {
 
 // Close ends the use of the state.
 func (s *State) Close() error { return s.db.Close() }
+
+// lock waits until nobody else of this machine syncs, and keeps others from it until done is called.
+func (s *State) lock() (done func() error, err error) {
+	if s.path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(s.path+"-lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Lock(f, true); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}
 
 // folder is the number of a folder, for the memory of an agent. Known says that it was there before.
 func (s *State) folder(ctx context.Context, dir string, agent perdure.AgentID) (id int64, known bool, err error) {

@@ -64,7 +64,6 @@ type syncing struct {
 	sources map[string]source
 	current map[string]string // the versions of documents, by file
 	parts   map[string]bool   // files that a killed process was writing
-	looks   bool              // nothing is changed
 }
 
 // begin looks at what there is.
