@@ -135,7 +135,7 @@ func (s *syncing) listed(d *workspace.Document) {
 	file, ok := s.plan.fileOf(at)
 	switch {
 	case !ok:
-		s.add(d.Path, Refused, "a file of that name would be hidden, or belongs to something else; it is in memory only")
+		s.add(d.Path, Refused, "a file of that name would be hidden, or is something else; it is in memory only")
 	case s.sources[file] != nil: // two memories have it: which counts, reading says
 		s.current[file] = ""
 	default:
