@@ -43,6 +43,7 @@ type Folder struct {
 	asides []spot // documents that hold what did not go together with others, of this sync
 
 	fail func(at string) error // for tests: a crash at a point
+	late func(file string)     // for tests: the moment before a file is replaced
 }
 
 // marker says whose memory a folder is, for whoever finds it, and for a clone of it.
@@ -95,7 +96,7 @@ func (f *Folder) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f.tree = &tree{root}
+	f.tree = &tree{root, f.late}
 	if err := f.mark(known); err != nil {
 		return errors.Join(err, root.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -31,6 +32,7 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 		return err
 	}
 	each(r)
+	last := r.Changes
 	changes := view.Watch(ctx, f.Reader.Store)
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -67,9 +69,10 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 		if err != nil {
 			return err
 		}
-		if len(r.Changes) > 0 || r.Commit != "" {
-			each(r)
+		if (len(r.Changes) > 0 && !slices.Equal(r.Changes, last)) || r.Commit != "" {
+			each(r) // what is refused is told once
 		}
+		last = r.Changes
 	}
 }
 
