@@ -37,10 +37,12 @@ type Folder struct {
 	dir  string // Dir, as it is known
 	id   int64
 
-	looks  bool // nothing is to be changed
-	seen   seen
-	unlock func() error
-	asides []spot // documents that hold what did not go together with others, of this sync
+	looks   bool // nothing is to be changed
+	seen    seen
+	watched bool  // commits wait for a reason
+	noGit   *bool // git is not installed; nil: nobody has looked
+	unlock  func() error
+	asides  []spot // documents that hold what did not go together with others, of this sync
 
 	fail func(at string) error // for tests: a crash at a point
 	late func(file string)     // for tests: the moment before a file is replaced

@@ -184,6 +184,50 @@ func (p *play) syncs(i int, calm bool) *Report {
 	return r
 }
 
+// gits has a person use git in their folder: commit by hand, drop what is not committed, or look at an older commit.
+func (p *play) gits(i int) {
+	who := p.people[i]
+	before := who.all()
+	switch p.r.IntN(3) {
+	case 0:
+		p.say("person %d commits", i)
+		who.git("add", "-A")
+		who.git("commit", "-q", "--allow-empty", "-m", "by hand")
+	case 1:
+		p.say("person %d drops what is not committed", i)
+		who.git("checkout", "-q", "--", ".")
+	case 2:
+		who.git("add", "-A")
+		who.git("commit", "-q", "--allow-empty", "-m", "by hand")
+		if who.git("rev-list", "--count", "HEAD") == "1" {
+			return
+		}
+		p.say("person %d looks at an older commit", i)
+		at := who.git("rev-parse", "--abbrev-ref", "HEAD")
+		who.git("checkout", "-q", "HEAD~1")
+		who.fail, who.late = nil, nil
+		if _, err := who.Sync(p.t.Context()); err != nil && !errors.Is(err, ErrMoved) {
+			p.t.Fatal(err)
+		}
+		who.git("checkout", "-q", "-f", at)
+	}
+	after := who.all()
+	for _, w := range token.FindAllString(before, -1) {
+		if !strings.Contains(after, w) {
+			p.removed[w] = true
+		}
+	}
+}
+
+// all is all texts in a folder.
+func (p *person) all() string {
+	all := ""
+	for _, text := range p.texts() {
+		all += text
+	}
+	return all
+}
+
 // end has everybody sync until nothing happens any more.
 func (p *play) end() {
 	for range 12 {
@@ -222,8 +266,10 @@ func (p *play) check() {
 			continue
 		}
 		d, err := p.agent.Read(p.t.Context(), docPath(name), nil)
-		if err != nil || d.Text != text {
-			p.t.Errorf("%s is %q in memory, %v; in the folder %q", name, d.Text, err, text)
+		if err != nil {
+			p.t.Errorf("%s is not in memory: %v", name, err)
+		} else if d.Text != text {
+			p.t.Errorf("%s is %q in memory, and %q in the folder", name, d.Text, text)
 		}
 	}
 	if p.t.Failed() {
@@ -235,7 +281,7 @@ func (p *play) check() {
 // wrote is lost, all folders come to show the same, and then nothing happens any more.
 func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 	t.Parallel()
-	plays := 60
+	plays := 40
 	if testing.Short() {
 		plays = 12
 	}
@@ -243,8 +289,13 @@ func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			p := newPlay(t, seed)
+			kinds := 4
+			if seed%4 == 0 {
+				needGit(t)
+				p.people[0].Git, kinds = true, 5
+			}
 			for range 30 {
-				switch i := p.r.IntN(2); p.r.IntN(4) {
+				switch i := p.r.IntN(2); p.r.IntN(kinds) {
 				case 0:
 					p.agentWrites()
 				case 1, 2:
@@ -253,6 +304,10 @@ func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 					}
 				case 3:
 					p.syncs(i, false)
+				case 4:
+					if _, err := os.Stat(filepath.Join(p.people[0].Dir, ".git")); err == nil {
+						p.gits(0)
+					}
 				}
 			}
 			p.end()
