@@ -41,6 +41,9 @@ func newFolder(c *cobra.Command) *folderFlags {
 func (f *folderFlags) changing() *folderFlags {
 	fl := f.c.Flags()
 	fl.BoolVar(&f.Adopt, "adopt", false, "use a folder that has other files in it: they become documents")
+	fl.BoolVar(&f.Git, "git", false, "commit to the git repository that the folder is in; it is made if there is none")
+	fl.BoolVar(&f.Revert, "revert", false, "have memory say what the files say, although git put them back to an "+
+		"earlier commit")
 	fl.StringVar(&f.Folder.Key, "key", "", "the file of the key that signs what you changed (default: the home's)")
 	return f
 }

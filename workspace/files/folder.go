@@ -37,12 +37,15 @@ type Folder struct {
 	dir  string // Dir, as it is known
 	id   int64
 
-	looks  bool // nothing is to be changed
-	seen   seen
-	unlock func() error
-	asides []spot // documents that hold what did not go together with others, of this sync
+	looks   bool // nothing is to be changed
+	seen    seen
+	watched bool  // commits wait for a reason
+	noGit   *bool // git is not installed; nil: nobody has looked
+	unlock  func() error
+	asides  []spot // documents that hold what did not go together with others, of this sync
 
 	fail func(at string) error // for tests: a crash at a point
+	late func(file string)     // for tests: the moment before a file is replaced
 }
 
 // marker says whose memory a folder is, for whoever finds it, and for a clone of it.
@@ -95,7 +98,7 @@ func (f *Folder) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f.tree = &tree{root}
+	f.tree = &tree{root, f.late}
 	if err := f.mark(known); err != nil {
 		return errors.Join(err, root.Close())
 	}

@@ -123,6 +123,7 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
 			return false, nil // nothing of nothing
 		}
+		d.f.restore(&draft, d.spot)
 		_, err = d.f.person().Once(key).Write(ctx, draft)
 		return false, err
 	}
@@ -161,6 +162,9 @@ func kindOf(file string) string {
 	case tasksName, featuresName, "prd.json":
 		return workspace.KindPlan
 	case learnedName:
+		return workspace.KindPractice
+	}
+	if path.Base(path.Dir(file)) == learnedDir {
 		return workspace.KindPractice
 	}
 	return ""

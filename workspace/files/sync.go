@@ -49,7 +49,12 @@ func (f *Folder) Sync(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sync %s: %w", f.Dir, err)
 	}
-	err = s.all(ctx)
+	if err = s.settledGit(ctx); err == nil {
+		err = s.all(ctx)
+	}
+	if err == nil {
+		err = s.commit(ctx)
+	}
 	if err = errors.Join(err, f.close()); err != nil {
 		return s.report, fmt.Errorf("sync %s: %w", f.Dir, err)
 	}
@@ -62,7 +67,9 @@ type syncing struct {
 	report  *Report
 	records map[string]*record
 	sources map[string]source
+	listing map[string]*workspace.Document
 	current map[string]string // the versions of documents, by file
+	blobs   map[string]string // what git has of the files, at the commit that was synced last
 	parts   map[string]bool   // files that a killed process was writing
 }
 
@@ -72,7 +79,7 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 		return nil, err
 	}
 	s := &syncing{Folder: f, report: &Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}},
-		sources: map[string]source{}, current: map[string]string{}, parts: map[string]bool{}}
+		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{}, parts: map[string]bool{}}
 	err := s.gather(ctx)
 	if err != nil {
 		return nil, errors.Join(err, f.close())
@@ -139,7 +146,7 @@ func (s *syncing) listed(d *workspace.Document) {
 	case s.sources[file] != nil: // two memories have it: which counts, reading says
 		s.current[file] = ""
 	default:
-		s.sources[file], s.current[file] = &document{s.Folder, at}, named(d)
+		s.sources[file], s.current[file], s.listing[file] = &document{s.Folder, at}, named(d), d
 	}
 }
 
@@ -150,8 +157,12 @@ func (s *syncing) add(file, status, why string) {
 // all syncs every file, the pages last: they follow from the others.
 func (s *syncing) all(ctx context.Context) error {
 	names := slices.Sorted(maps.Keys(s.sources))
-	isPage := func(name string) bool { return name == progressName || name == errorsName || name == learnedName }
 	for _, pages := range []bool{false, true} {
+		if pages {
+			if err := s.follow(ctx); err != nil { // what was taken in may be the end of a session
+				return err
+			}
+		}
 		for _, file := range names {
 			if isPage(file) != pages {
 				continue
@@ -172,6 +183,11 @@ func (s *syncing) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isPage reports whether a file is one that follows from others.
+func isPage(name string) bool {
+	return name == progressName || name == errorsName || name == learnedName
 }
 
 // maxRounds bounds how often a file is looked at again because somebody changed it meanwhile.
@@ -251,7 +267,25 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 		s.report.Files++
 		return s.known(ctx, r, text, versions)
 	}
+	if ok && r.base != nil && s.restored(file, there) {
+		return s.again(ctx, file, r, there, text, versions)
+	}
 	return s.edited(ctx, file, r, src, there)
+}
+
+// again projects a file anew that git put back to an earlier state.
+func (s *syncing) again(ctx context.Context, file string, r *record, there *content, text, versions string) error {
+	if text == there.text {
+		return s.known(ctx, r, text, versions)
+	}
+	if !s.looks {
+		if err := s.put(ctx, file, r, there, text, versions); err != nil {
+			return err
+		}
+	}
+	s.report.Files++
+	s.add(file, PutBack, "git put it back to what was committed; memory has gone on since")
+	return nil
 }
 
 // ofFile is an error of one file, unless nothing can be done at all.

@@ -18,7 +18,10 @@ import (
 )
 
 // tree is the files of a folder.
-type tree struct{ root disk.Root }
+type tree struct {
+	root disk.Root
+	late func(file string) // for tests: the moment before a file is replaced or taken away
+}
 
 // errChanged says that somebody changed a file between the moment it was read and the moment it was to be replaced.
 var errChanged = errors.New("it was changed meanwhile")
@@ -143,6 +146,7 @@ func (t *tree) replace(file string, was *content, text string) (theirs *content,
 	if err != nil || now == nil || !bytes.Equal(now.raw, was.raw) {
 		return nil, errors.Join(errChanged, t.root.Remove(part))
 	}
+	t.before(file)
 	err = t.root.Exchange(part, file)
 	if errors.Is(err, errors.ErrUnsupported) {
 		if err = t.root.Rename(part, file); err == nil {
@@ -169,6 +173,7 @@ func (t *tree) replace(file string, was *content, text string) (theirs *content,
 // remove takes a file away that holds what it held when it was read; else see replace.
 func (t *tree) remove(file string, was *content) (theirs *content, err error) {
 	part := partOf(file)
+	t.before(file)
 	if err := t.root.Rename(file, part); err != nil {
 		return nil, err
 	}
@@ -183,6 +188,12 @@ func (t *tree) remove(file string, was *content) (theirs *content, err error) {
 		}
 	}
 	return nil, err
+}
+
+func (t *tree) before(file string) {
+	if t.late != nil {
+		t.late(file)
+	}
 }
 
 // drop takes the part of a file away.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,11 +27,14 @@ const (
 // Watch syncs a folder whenever something changes in it or in memory, until ctx ends. Each is told what every sync did
 // that did something.
 func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
+	f.watched = true
+	defer func() { f.watched = false }()
 	r, err := f.Sync(ctx)
 	if err != nil {
 		return err
 	}
 	each(r)
+	last, moved := r.Changes, false
 	changes := view.Watch(ctx, f.Reader.Store)
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -64,12 +68,21 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 		}
 		settled(ctx, told)
 		r, err := f.Sync(ctx)
+		if errors.Is(err, ErrMoved) {
+			if !moved {
+				each(&Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}, Notes: []string{err.Error()}})
+			}
+			moved = true // and goes on when git has
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if len(r.Changes) > 0 || r.Commit != "" {
-			each(r)
+		moved = false
+		if (len(r.Changes) > 0 && !slices.Equal(r.Changes, last)) || r.Commit != "" {
+			each(r) // what is refused is told once
 		}
+		last = r.Changes
 	}
 }
 

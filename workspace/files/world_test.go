@@ -122,7 +122,7 @@ func (p *person) texts() map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(p.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if err == nil && d.Name() == ".git" {
+			if err == nil && strings.HasPrefix(d.Name(), ".") {
 				return filepath.SkipDir
 			}
 			return err
