@@ -160,6 +160,7 @@ func (s *Server) register(mux *http.ServeMux) {
 			Description: "What happens, as it happens.",
 		},
 		{Name: "capsules", Description: "Agents as files."},
+		{Name: "exchange", Description: "Agents passed between servers: what is new on each side, and nothing else."},
 		{Name: "server", Description: "The server itself."},
 	}
 	s.api = humago.New(mux, c)
@@ -167,6 +168,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.tells()
 	s.votes()
 	s.capsules()
+	s.passing()
 	s.streams()
 	s.about()
 	open(s.api.OpenAPI())
