@@ -29,19 +29,16 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // withMCP mounts MCP.
-func withMCP(t *testing.T) *world {
-	var w *world
-	var m *mcp.Server
-	w = newWorld(t, func(s *server.Server) {
-		m = &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
+func withMCP(t *testing.T, change ...func(*server.Server)) *world {
+	return newWorld(t, append(change, func(s *server.Server) {
+		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
 			Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
 				return s.Visitor(req.Extra.Header)
 			}}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)
-	})
-	return w
+	})...)
 }
 
 // mcpVersions are the protocols in which people are asked: one by requests of the server, the other by its answers.
