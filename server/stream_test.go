@@ -289,7 +289,8 @@ func TestConnectionsThatComeAndGoLeaveNothing(t *testing.T) {
 		"GET /v1/agents HTTP/1.1\r\n" + from + "\r\n",
 		"GET /v1/health HTTP/1.1\r\n" + from + "\r\n",
 		"POST /mcp HTTP/1.1\r\n" + from + "Content-Type: application/json\r\n" + // whose session nobody ends
-			"Accept: application/json, text/event-stream\r\nContent-Length: " + fmt.Sprint(len(hello)) + "\r\n\r\n" + hello,
+			"Accept: application/json, text/event-stream\r\n" +
+			"Content-Length: " + fmt.Sprint(len(hello)) + "\r\n\r\n" + hello,
 	}
 	hammer := func(n int) {
 		var group sync.WaitGroup
