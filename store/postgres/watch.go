@@ -82,7 +82,7 @@ type hub struct {
 	store    *Store
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
-	running  *listening // nil: nothing
+	running  *listening     // nil: nothing
 	at       int64          // everything up to here has been told
 	told     map[int64]bool // and these after it
 	closed   bool

@@ -10,7 +10,7 @@ import (
 func small() Params {
 	return Params{Agents: 200_000, Nodes: 60, Engines: 3, Period: 4 * time.Hour, Storm: 0.01, Steps: 2, Width: 8,
 		Look: time.Millisecond, Claim: time.Millisecond, Commit: 2 * time.Millisecond, CPU: time.Millisecond,
-		Tool: 100 * time.Millisecond, Cores: 2, Slots: 32, Page: 64, Lease: 10 * time.Second,
+		Tool: time.Second, Cores: 2, Slots: 32, Page: 64, Lease: 10 * time.Second,
 		Failover: 20 * time.Second, Spread: true, Seed: 7}
 }
 
