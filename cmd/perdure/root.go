@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 )
@@ -82,7 +83,8 @@ func newRoot() *cobra.Command {
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
 		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), verifyCommand(), gcCommand(),
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), exchangeCommand("push", exchange.Push),
+		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
