@@ -154,7 +154,7 @@ func (t *Conversation) Left(ctx context.Context) (*Ran, error) {
 	case r.Elsewhere || t.Follow && !r.Idle, r.Asks && !slices.ContainsFunc(r.Waits, beyondWords):
 		return nil, nil
 	case idle == nil: // nobody has wanted it to go on
-		step, rests := perdure.Plan(r.Now, perdure.Capabilities{All: true, Trust: t.Node.Trust}, now).(perdure.Idle)
+		step, rests := perdure.Plan(r.Now, perdure.Capabilities{All: true, Trust: t.Node.Trusted()}, now).(perdure.Idle)
 		if !rests {
 			return nil, nil
 		}

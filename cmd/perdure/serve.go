@@ -206,6 +206,7 @@ func (s *serving) tools(_ context.Context, a *perdure.Agent) ([]home.ToolUse, er
 func (s *serving) about(ctx context.Context) (n client.Node, err error) {
 	n = client.Node{Name: s.node.Key.Name, Key: s.node.Key.Key(), Version: version, Runs: !s.alone}
 	n.Advisors, n.Tools = home.Describe(s.node)
+	n.Capable = *home.Capable(s.node, n.Runs)
 	if why := s.runs(); why != nil {
 		n.Why = why.Error()
 	}

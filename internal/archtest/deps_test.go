@@ -34,7 +34,7 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"se
 	"client": {"server"}, "exchange": {"client", "server"}, "webhook": {"notify", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"client": {}, "capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
+var narrow = map[string][]string{"client": {"exchange"}, "capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what
 // is for development.
@@ -70,7 +70,8 @@ var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "s
 // testOnly are packages that tests need, and nothing that is shipped.
 var testOnly = []string{
 	"testing", "net/http/httptest", "github.com/google/go-cmp", "pgregory.net/rapid",
-	"storetest", "internal/npmtest", "internal/pgtest", "internal/simulate", "internal/torture",
+	"github.com/nats-io/nats-server", "storetest", "internal/natstest", "internal/npmtest", "internal/pgtest",
+	"internal/simulate", "internal/torture",
 }
 
 // pureNet are the packages below net that only compute.
