@@ -141,9 +141,13 @@ func (h *Home) Consent() error {
 		return err
 	}
 	if h.Ask != nil && !h.Looks {
-		if asked, yes := h.Ask(parts); asked && !yes {
+		asked, yes, err := h.Ask(parts)
+		switch {
+		case err != nil:
+			return err
+		case asked && !yes:
 			return fmt.Errorf("%w: %s was not accepted", perdure.ErrDenied, h.Dir)
-		} else if asked {
+		case asked:
 			if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
 				h.note("this could not be recorded, and will be asked again: %v", err)
 			}

@@ -141,24 +141,23 @@ type Desk struct {
 	Turns turns.Turns[perdure.AgentID]
 }
 
-// missing says that there is no such agent, also of one that is not there for the visitor.
-func missing(arg string) error {
-	return perdure.WithHint(
-		perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
-		"see perdure ls; an agent is named by its name or by 4 or more digits of its id",
-	)
-}
-
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
 func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentID, error) {
-	id, err := Find(ctx, d.Store, arg)
-	if errors.Is(err, perdure.ErrNotFound) {
-		return id, missing(arg)
-	}
-	if err == nil && (v.Link != nil && v.Link.Agent != id || !d.Shows(ctx, v, id)) {
+	id, err := FindShown(ctx, d.Store, arg, func(id perdure.AgentID) bool {
+		return (v.Link == nil || v.Link.Agent == id) && d.Shows(ctx, v, id)
+	})
+	if errors.Is(err, perdure.ErrNotFound) && !v.Everything() {
 		err = missing(arg)
 	}
 	return id, err
+}
+
+// named is Find for what looks at the agent anyway: a whole id is not looked up twice.
+func (d *Desk) named(ctx context.Context, v *Visitor, arg string) (id perdure.AgentID, err error) {
+	if v.Everything() && v.Link == nil && v.May(VerbMemory) == nil && id.UnmarshalText([]byte(arg)) == nil {
+		return id, nil
+	}
+	return d.Find(ctx, v, arg)
 }
 
 // Shows reports whether an agent is there for a visitor: its scope is theirs, and it keeps no notes that are not for
@@ -260,7 +259,7 @@ func (d *Desk) Event(
 	if ev.Name == "" {
 		return nil, false, perdure.Invalid(errors.New("an event needs a name"))
 	}
-	id, err := d.Find(ctx, v, arg)
+	id, err := d.named(ctx, v, arg)
 	if err != nil {
 		return nil, false, err
 	}
@@ -414,7 +413,13 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err := f.Refer(d.Home, "", &g); err != nil {
 		return nil, err
 	}
-	return d.Home.Create(ctx, d.Store, g)
+	if len(g.Charter.Policies) > 0 {
+		return d.Home.Create(ctx, d.Store, g)
+	}
+	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
+		return nil, err
+	}
+	return createBy(ctx, d.Node, g)
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.

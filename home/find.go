@@ -20,13 +20,16 @@ const maxCandidates = 8
 
 // Find is the agent that a name or the beginning of an id means.
 func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
+	return FindShown(ctx, s, arg, nil)
+}
+
+// FindShown is Find for somebody to whom not every agent is shown: the others might as well not be there. Nil shows
+// all.
+func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID,
+	error) {
 	var id perdure.AgentID
 	if err := id.UnmarshalText([]byte(arg)); err == nil {
-		_, err := s.Heads(ctx, id)
-		if errors.Is(err, perdure.ErrNotFound) {
-			err = cmp.Or(damaged(ctx, s, arg), err)
-		}
-		return id, err
+		return id, findID(ctx, s, id, arg, shows)
 	}
 	if arg == "" {
 		return id, perdure.Invalid(errors.New("name an agent; see perdure ls"))
@@ -34,6 +37,9 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 	found, err := Candidates(ctx, s, arg)
 	if err != nil {
 		return id, err
+	}
+	if shows != nil {
+		found = slices.DeleteFunc(found, func(l perdure.Listing) bool { return !shows(l.Agent) })
 	}
 	for _, one := range found {
 		if len(found) == 1 && len(arg) >= view.MinPrefix && strings.HasPrefix(one.Agent.String(),
@@ -48,16 +54,7 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 	case 1:
 		return found[0].Agent, nil
 	case 0:
-		if name, ref := SplitRef(arg); ref != "" {
-			if found, err = Candidates(ctx, s, name); err == nil && len(found) > 0 {
-				return id, perdure.Invalid(fmt.Errorf("this is about an agent as it is now; leave @%s out", ref))
-			}
-		}
-		if err := damaged(ctx, s, arg); err != nil {
-			return id, err
-		}
-		return id, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
-			"see perdure ls; an agent is named by its name or by 4 or more digits of its id")
+		return id, notFound(ctx, s, arg, shows)
 	}
 	var lines []string
 	for _, l := range found {
@@ -68,6 +65,97 @@ func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, er
 		}
 	}
 	return id, perdure.Invalid(fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+}
+
+// findID says what keeps an agent that was named by its whole id from being found.
+func findID(ctx context.Context, s perdure.Store, id perdure.AgentID, arg string,
+	shows func(perdure.AgentID) bool) error {
+	if shows != nil && !shows(id) {
+		return missing(arg)
+	}
+	_, err := s.Heads(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = cmp.Or(damaged(ctx, s, arg), err)
+	}
+	return err
+}
+
+// notFound says why no agent has a name.
+func notFound(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) error {
+	if name, ref := SplitRef(arg); ref != "" {
+		if _, err := FindShown(ctx, s, name, shows); err == nil {
+			return perdure.Invalid(fmt.Errorf("this is about an agent as it is now; leave @%s out", ref))
+		}
+	}
+	if shows == nil {
+		if err := damaged(ctx, s, arg); err != nil {
+			return err
+		}
+	}
+	return near(ctx, s, arg, shows)
+}
+
+// maxNear is among how many agents one with a similar name is looked for.
+const maxNear = 1000
+
+// near says that there is no agent of a name, and which have a similar one.
+func near(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) error {
+	l, err := view.Lister(s)
+	if err != nil {
+		return err
+	}
+	var names []string
+	looks := maxCandidates
+	for one, err := range l.List(ctx, perdure.Filter{Limit: maxNear}) {
+		if err != nil || len(names) == 3 || looks == 0 {
+			break
+		}
+		if !similar(one.Name, arg) || slices.Contains(names, one.Name) {
+			continue
+		}
+		if looks--; shows == nil || shows(one.Agent) {
+			names = append(names, one.Name)
+		}
+	}
+	if len(names) == 0 {
+		return missing(arg)
+	}
+	for i, name := range names {
+		names[i] = view.ShownName(name)
+	}
+	return perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q; did you mean %s?", arg,
+		strings.Join(names, " or "))), "see perdure ls")
+}
+
+// similar reports whether somebody who typed one word may have meant the other: but for case they are the same, or
+// differ in at most two letters, and in fewer than half of them.
+func similar(a, b string) bool {
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	if len(x) > 64 || len(y) > 64 {
+		return false
+	}
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		last := row[0]
+		row[0] = i + 1
+		for j := range y {
+			cost := last
+			if x[i] != y[j] {
+				cost++
+			}
+			last, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(y)] <= min(2, (max(len(x), len(y))-1)/2)
+}
+
+// missing says that there is no such agent, also of one that is not shown to whoever asks.
+func missing(arg string) error {
+	return perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)),
+		"see perdure ls; an agent is named by its name or by 4 or more digits of its id")
 }
 
 // damaged says that an agent is there and cannot be read; nil: it is not there.

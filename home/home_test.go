@@ -115,7 +115,7 @@ func TestWhatAFoundHomeSaysCountsOnceSomebodyHasAcceptedIt(t *testing.T) {
 	if err := new(home.Home).Locate(); err != nil {
 		t.Fatalf("to look is always possible: %v", err)
 	}
-	acting := func(ask func([]home.Saying) (bool, bool)) error {
+	acting := func(ask func([]home.Saying) (bool, bool, error)) error {
 		h := &home.Home{Acts: true, Ask: ask}
 		return h.Locate()
 	}
@@ -123,16 +123,20 @@ func TestWhatAFoundHomeSaysCountsOnceSomebodyHasAcceptedIt(t *testing.T) {
 		t.Errorf("where nobody can be asked: got %v", err)
 	}
 	var shown string
-	no := func(parts []home.Saying) (bool, bool) {
+	no := func(parts []home.Saying) (bool, bool, error) {
 		for _, p := range parts {
 			shown += p.Name + "=" + string(p.Text)
 		}
-		return true, false
+		return true, false, nil
+	}
+	interrupted := func([]home.Saying) (bool, bool, error) { return true, false, context.Canceled }
+	if err := acting(interrupted); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: got %v", err)
 	}
 	if err := acting(no); !errors.Is(err, perdure.ErrDenied) || !strings.Contains(shown, "node.yaml=programs: [sh]") {
 		t.Errorf("refused: got %v after %q was shown", err, shown)
 	}
-	if err := acting(func([]home.Saying) (bool, bool) { return true, true }); err != nil {
+	if err := acting(func([]home.Saying) (bool, bool, error) { return true, true, nil }); err != nil {
 		t.Errorf("accepted: got %v", err)
 	}
 	if err := acting(nil); err != nil {

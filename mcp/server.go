@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -167,20 +166,22 @@ func (s *Server) problem(err error) error {
 
 // find is an agent by its name or id, as this home sees it now.
 func (s *Server) find(ctx context.Context, arg string) (*perdure.Agent, error) {
-	id, err := home.Find(ctx, s.Store, arg)
+	id, err := home.FindShown(ctx, s.Store, arg, s.shows(ctx))
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = perdure.WithHint(err, "see list_agents")
+	}
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.load(ctx, id)
-	if err == nil && s.hides(ctx, id, a.Fold().Intent.Kind) {
-		return nil, unknownAgent(arg)
-	}
-	return a, err
+	return s.load(ctx, id)
 }
 
-// unknownAgent is the error for an agent that a client is shown nothing of: as if it were not there.
-func unknownAgent(arg string) error {
-	return perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", arg)), "see list_agents")
+// shows reports whether a client is shown an agent; to others it is as if it were not there.
+func (s *Server) shows(ctx context.Context) func(perdure.AgentID) bool {
+	return func(id perdure.AgentID) bool {
+		a, err := s.load(ctx, id)
+		return err != nil || !s.hides(ctx, id, a.Fold().Intent.Kind)
+	}
 }
 
 // load is an agent as this home sees it: what the node holds of it, while that is all there is, else derived anew.
@@ -195,11 +196,12 @@ func (s *Server) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, 
 
 // point is an agent now, or at a point in its memory.
 func (s *Server) point(ctx context.Context, arg string) (*home.Point, error) {
-	s.mu.Lock()
-	p, err := home.FindPoint(ctx, s.Home, s.Store, arg)
-	s.mu.Unlock()
-	if err == nil && s.hides(ctx, p.Agent.ID(), p.Agent.Fold().Intent.Kind) {
-		return nil, unknownAgent(arg)
+	name, _ := home.SplitRef(arg)
+	a, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return home.FindPoint(ctx, s.Home, s.Store, a.ID().String()+arg[len(name):])
 }

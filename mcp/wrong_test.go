@@ -55,7 +55,7 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 				[]string{"want 0 or more"}},
 			{"start_agent", map[string]any{"goal": "x", "inputs": "text"}, []string{"inputs"}},
 			{"show_agent", map[string]any{"agent": ""}, []string{"name an agent"}},
-			{"show_agent", map[string]any{"agent": "nobody"}, []string{"there is no agent", "perdure ls"}},
+			{"show_agent", map[string]any{"agent": "nobody"}, []string{"there is no agent", "list_agents"}},
 			{"show_agent", map[string]any{"agent": hidden}, []string{"there is no agent"}},
 			{"show_agent", map[string]any{"agent": big}, []string{"there is no agent"}},
 			{"show_agent", map[string]any{"agent": "twin"}, []string{"could be", "more digits"}},

@@ -55,6 +55,10 @@ func TestTokensOpenWhatTheySay(t *testing.T) {
 	narrow := w.token("acme/ops", home.Verbs...)
 	w.call(narrow, "GET", "/v1/agents/ops", nil, 200, nil)
 	w.problem(narrow, "GET", "/v1/agents/dev", nil, 404)
+	contains(t, w.problem(all, "GET", "/v1/agents/dew", nil, 404).Detail, "did you mean dev?")
+	if p := w.problem(narrow, "GET", "/v1/agents/dew", nil, 404); strings.Contains(p.Detail, "dev") {
+		t.Errorf("it was told the name of an agent that it does not see: %s", p.Detail)
+	}
 	w.problem(narrow, "POST", "/v1/agents/dev/events", client.Event{Name: "ping"}, 404)
 	w.problem(narrow, "POST", "/v1/agents", client.Intent{Goal: "y", Scope: "acme/dev"}, 403)
 	var made client.Created

@@ -139,18 +139,18 @@ func (h *homeFlag) bar(what string, done, total int64) {
 }
 
 // ask shows a person what a home says, whole, and asks whether it counts.
-func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool) {
+func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool, err error) {
 	if !term.IsTerminal(h.c.InOrStdin()) || !term.IsTerminal(h.c.ErrOrStderr()) {
-		return false, false
+		return false, false, nil
 	}
 	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
 	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
-		return true, false
+		return true, false, err
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
 		"files and secrets in it are read, as you. To accept it, type yes")
 	line, err := lineOf(h.c, "> ")
-	return true, err == nil && line == "yes"
+	return true, line == "yes", err
 }
 
 // note tells people something beside the result.

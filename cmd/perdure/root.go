@@ -28,13 +28,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	root := newRoot()
 	out, beside := term.NewDoor(stdout), term.NewDoor(stderr) // everything for people goes through these
-	inForce.root = root
+	inForce.root, inForce.unknown = root, nil
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(beside)
 	c, err := root.ExecuteContextC(ctx)
-	err = errors.Join(err, out.Flush())
+	err = errors.Join(err, inForce.unknown, out.Flush())
 	report(beside, err, c.CommandPath(), wantsJSON(args))
 	_ = beside.Flush() // there is nowhere left to say that this did not work
 	return exitCode(err)
@@ -92,6 +92,10 @@ func newRoot() *cobra.Command {
 		benchCommand(),
 		versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+			inForce.unknown = runGroup(c, args)
+			return
+		}
 		// cobra takes no error from help
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})

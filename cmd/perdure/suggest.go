@@ -12,12 +12,13 @@ import (
 
 // inForce is what this command was told about where its agents are. Commands that people are told to type say so too.
 var inForce struct {
-	root   *cobra.Command
-	home   *home.Home
-	store  string // --store
-	server string // --server
-	file   string // the file of an agent, in the place of its name
-	agent  string // that name
+	root    *cobra.Command
+	home    *home.Home
+	store   string // --store
+	server  string // --server
+	file    string // the file of an agent, in the place of its name
+	agent   string // that name
+	unknown error  // the command that help was asked for is none
 }
 
 // commands finds commands in a text.
