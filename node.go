@@ -38,8 +38,8 @@ type Node struct {
 	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s, at most MaxLease
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
-	// Seated leaves agents alone whose seat is in another store: they are worked on there, and what is told to them here
-	// reaches them by exchange. Without it copies think and do what can be repeated.
+	// Seated leaves agents alone whose seat is in another store: they are worked on there, and what is told to them
+	// here reaches them by exchange. Without it copies think and do what can be repeated.
 	Seated       bool
 	CollectEvery time.Duration // how often Run drops bodies that have outlived their time; zero: never
 	CacheSize    int           // agents kept folded between cycles; zero: 256, negative: none

@@ -59,8 +59,8 @@ const (
 	copiesWork = "work" // they think, and do what can be repeated
 )
 
-// seated reports whether nodes of this home leave agents alone whose seat is elsewhere: where agents are exchanged, they
-// do, unless node.yaml says otherwise.
+// seated reports whether nodes of this home leave agents alone whose seat is elsewhere: where agents are exchanged,
+// they do, unless node.yaml says otherwise.
 func (h *Home) seated() (bool, error) {
 	file, err := ReadNodeFile(h)
 	if err != nil {
