@@ -336,7 +336,7 @@ func (w *peering) offload(ctx context.Context, p *Peer, s *Standing, id perdure.
 		return nil, perdure.WithHint(fmt.Errorf("%w: it needs %s, which %s has, but what that writes does not count "+
 			"here", perdure.ErrDenied, needs, p.Name),
 			"perdure key trust "+about.Key.String()+" --rights author --scope "+
-			f.Charter.Scope)
+				f.Charter.Scope)
 	}
 	got, err := w.here.move(ctx, p, id, about.Key)
 	if err == nil {
