@@ -325,11 +325,7 @@ func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, er
 // Resume ends the pauses of an agent. To admit one that is held is for the home's owner.
 func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
 	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		trust, err := d.Home.Trust()
-		if err != nil {
-			return nil, err
-		}
-		if held := trust.Counts(a); held != nil && v.ID() != "owner" {
+		if held := d.Node.Trusted().Counts(a); held != nil && v.ID() != "owner" {
 			return nil, perdure.WithHint(
 				fmt.Errorf("%w: %s is held: %s", perdure.ErrDenied, view.Called(a), view.HeldText(held)),
 				"the owner of the home admits it there: perdure resume "+view.Callable(a),

@@ -170,11 +170,7 @@ func (d *Desk) about(ctx context.Context, a *perdure.Agent, q *perdure.Asking) (
 	if q == nil {
 		return nil, nil
 	}
-	trust, err := d.Home.Trust()
-	if err != nil {
-		return nil, err
-	}
-	w := view.ApprovalOf(a.Fold(), q, trust, view.Callable(a), time.Now())
+	w := view.ApprovalOf(a.Fold(), q, d.Node.Trusted(), view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
 	return &w, w.Describe(ctx, d.Store, a)
 }

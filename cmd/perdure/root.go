@@ -81,7 +81,7 @@ func newRoot() *cobra.Command {
 		// people
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
-		docCommand(), sessionCommand(), searchCommand(), ralphCommand(), // memory across sessions
+		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
 		exchangeCommand("push", exchange.Push),
