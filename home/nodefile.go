@@ -103,17 +103,17 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	return n, nil
 }
 
-// ground is where programs run that a home names: the folder that holds .perdure, whatever folder somebody happens to
-// be in; of a home that is called otherwise, the home.
+// ground is where programs run that a home names: the folder that holds the home, whatever folder somebody happens to
+// be in; where a home is a folder with other things in it, that folder.
 func (h *Home) ground() string {
 	dir, err := filepath.Abs(h.Dir)
-	if err != nil {
+	switch {
+	case err != nil:
 		return h.Dir
+	case h.Loose:
+		return dir
 	}
-	if filepath.Base(dir) == HomeName {
-		return filepath.Dir(dir)
-	}
-	return dir
+	return filepath.Dir(dir)
 }
 
 // programIn is a program that, if it is a path, is taken from the home: else a node would start what lies by that name
