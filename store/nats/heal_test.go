@@ -39,7 +39,8 @@ func places(t *testing.T, s *Store, id perdure.AgentID) (out []uint64) {
 }
 
 // TestWhatTheServersLoseIsNoticedAndHealed removes a message in the middle of a memory, as a server may lose one: the
-// memory is refused, what leads back to genesis can be kept, the rest lies aside, and a good copy brings all of it back.
+// memory is refused, what leads back to genesis can be kept, the rest lies aside, and a good copy brings all of it
+// back.
 func TestWhatTheServersLoseIsNoticedAndHealed(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
 	w, good := grown(t, s)

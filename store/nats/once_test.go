@@ -36,7 +36,8 @@ func TestOnceEffectsHappenOnceWhileLeadersDie(t *testing.T) {
 	}
 	pay := &till{paid: map[perdure.AgentID]int{}}
 	advisor := perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
-		return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "pay"}, perdure.End{Signal: perdure.OK}}}, nil
+		pay, end := perdure.Execute{Tool: "pay"}, perdure.End{Signal: perdure.OK}
+		return perdure.Advice{Actions: []perdure.Action{pay, end}}, nil
 	})
 	policy := perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 		return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"all"}}
