@@ -38,14 +38,21 @@ type Node struct {
 	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s, at most MaxLease
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
-	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
-	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
-	Log           *slog.Logger  // nil: nothing is logged
-	Observer      Observer      // is told what the node does; nil: nobody is
+	// Seated leaves agents alone whose seat is in another store: they are worked on there, and what is told to them
+	// here reaches them by exchange. Without it copies think and do what can be repeated.
+	Seated       bool
+	CollectEvery time.Duration // how often Run drops bodies that have outlived their time; zero: never
+	CacheSize    int           // agents kept folded between cycles; zero: 256, negative: none
+	Log          *slog.Logger  // nil: nothing is logged
+	Observer     Observer      // is told what the node does; nil: nobody is
 
-	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
-	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
+	// Survivors are the processes of this machine still at work on the effect with this key: a node, which may be
+	// stopped, or what one that is gone left behind. While there are any it can neither be settled nor found not to
+	// have happened. Nil: nobody looks. See tool.Survivors.
 	Survivors func(key string) []int
+	// Working makes known to Survivors, until done is called, that this process is at work on a once effect: from
+	// before its decision is durable until its outcome is. Nil: nobody is told. See tool.Working.
+	Working func(key string) (done func())
 
 	setup sync.Once
 	caps  Capabilities
@@ -206,7 +213,7 @@ func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
-	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
+	c.Claimed, c.Busy, c.Trust, c.Seated = claimed, busy, n.trust(), n.Seated
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
 	}
@@ -214,6 +221,17 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 		c.Blind = n.Witness.Fault()
 	}
 	return c
+}
+
+// Needs is what an agent needs to go on that this node does not have: a tool, or an advisor as advisor:NAME. Empty: it
+// needs nothing, or waits for something else.
+func (n *Node) Needs(ctx context.Context, id AgentID) (string, error) {
+	a, err := n.Load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	idle, _ := Plan(a, n.capabilities(false, nil), time.Now()).(Idle)
+	return idle.Needs, nil
 }
 
 func (n *Node) tool(name string) Tool { return n.tools[name] }
@@ -404,7 +422,8 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 			break
 		}
 	}
-	if err = errors.Join(err, w.flush(ctx)); err != nil {
+	err = errors.Join(err, w.flush(ctx))
+	if w.unmark(); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	return w.a, n.index(ctx, w)

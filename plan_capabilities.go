@@ -15,6 +15,7 @@ type Capabilities struct {
 	// when it was set up as it is: what it showed before that it could not do says nothing; zero: always
 	Since  Time
 	Seat   Hash   // the id of the store; zero for who only looks: the seat then binds nothing
+	Seated bool   // agents whose seat is in another store are left alone there
 	Policy Policy // asked whether an agent may wake; nil: it may, for who only looks
 	Trust  *Trust // whose entries and answers count; nil: everybody's, for who only looks
 	Blind  error  // why the node cannot note how far agents come; nil: it can. See Witness.Fault

@@ -111,13 +111,8 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if agent.UnmarshalText([]byte(id)) != nil {
 		return nil, "", a2a.ErrTaskNotFound
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	trust, err := s.Home.Trust()
-	if err == nil {
-		a, err = view.LookAt(ctx, s.Store, trust, agent)
-	}
-	if err != nil {
+	trust := s.Node.Trusted()
+	if a, err = view.LookAt(ctx, s.Store, trust, agent); err != nil {
 		return nil, "", wrong(err)
 	}
 	if a.Fold().Intent.Labels[contextLabel] == "" {

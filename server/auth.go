@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -167,9 +168,27 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 	)
 }
 
-// Visitor is who has the token in the header of a request, or the home's owner where no token is needed: for what
-// speaks another protocol on the same port.
+// guestHeader names, to what speaks another protocol on the same port and is given only headers, a request that has no
+// token: it came by a socket, or showed a key.
+const guestHeader = "Perdure-Guest"
+
+// welcoming notes who sends a request, for Visitor, while next answers it.
+func (s *Server) welcoming(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guest := rand.Text()
+		s.guests.Store(guest, r)
+		defer s.guests.Delete(guest)
+		to := r.Clone(r.Context())
+		to.Header.Set(guestHeader, guest) // in place of what the client may have sent
+		next.ServeHTTP(w, to)
+	})
+}
+
+// Visitor is who sends the request with this header, as it is now: for what speaks another protocol on the same port.
 func (s *Server) Visitor(h http.Header) (*home.Visitor, error) {
+	if r, ok := s.guests.Load(h.Get(guestHeader)); ok {
+		return s.who(r.(*http.Request))
+	}
 	return s.who(&http.Request{Header: h})
 }
 

@@ -2,13 +2,18 @@ package server_test
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/mcp"
 	"github.com/perdure/perdure/server"
@@ -24,38 +29,59 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // withMCP mounts MCP.
-func withMCP(t *testing.T) *world {
-	var w *world
-	var m *mcp.Server
-	w = newWorld(t, func(s *server.Server) {
-		m = &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
+func withMCP(t *testing.T, change ...func(*server.Server)) *world {
+	return newWorld(t, append(change, func(s *server.Server) {
+		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
 			Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
 				return s.Visitor(req.Extra.Header)
 			}}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)
-	})
-	return w
+	})...)
 }
 
-// calls has a client with a token call a tool, whose person says yes to everything.
-func (w *world) calls(token, tool string, args map[string]any) (text string, failed bool) {
+// mcpVersions are the protocols in which people are asked: one by requests of the server, the other by its answers.
+var mcpVersions = []string{"2026-07-28", "2025-11-25"}
+
+// caller is an MCP client whose person says yes to everything.
+type caller struct {
+	w       *world
+	http    http.RoundTripper
+	version string
+	asked   func() // when the person is asked
+}
+
+// calls has a client with a token call a tool.
+func (w *world) calls(token, version, tool string, args map[string]any) (text string, failed bool) {
 	w.t.Helper()
+	return (&caller{w: w, http: bearing(token), version: version}).call(tool, args)
+}
+
+func (c *caller) call(tool string, args map[string]any) (text string, failed bool) {
+	t := c.w.t
+	t.Helper()
 	yes := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve", "note": "yes"}}, nil
+		if c.asked != nil {
+			c.asked()
+		}
+		return &sdk.ElicitResult{Action: "accept",
+			Content: map[string]any{"decision": "approve", "note": "yes", "answer": "go on"}}, nil
 	}
-	c := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
+	m := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
 		Capabilities: &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}},
 		}})
-	to := &sdk.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}
-	s, err := c.Connect(w.t.Context(), to, nil)
+	to := &sdk.StreamableClientTransport{Endpoint: c.w.url + "/mcp", HTTPClient: &http.Client{Transport: c.http}}
+	s, err := m.Connect(t.Context(), to, &sdk.ClientSessionOptions{ProtocolVersion: c.version})
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	res, err := s.CallTool(w.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	if got := s.InitializeResult().ProtocolVersion; got != c.version {
+		t.Fatalf("the protocol is %s, want %s", got, c.version)
+	}
+	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		return err.Error(), true
 	}
@@ -68,33 +94,163 @@ func (w *world) calls(token, tool string, args map[string]any) (text string, fai
 	return strings.Join(all, "\n"), res.IsError
 }
 
+// mcpToken is a token with which a person decides through MCP.
+func (w *world) mcpToken(key *perdure.Signer) (string, *home.Token) {
+	w.t.Helper()
+	text, token, err := w.home.MakeToken(
+		home.NewToken{Name: key.Name, Verbs: []string{home.VerbMCP, home.VerbApprove}, Person: key},
+	)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return text, token
+}
+
+// voters are the keys that signed approvals of an agent.
+func (w *world) voters(id perdure.AgentID) (all []perdure.Key) {
+	w.t.Helper()
+	for e, err := range perdure.Memory(w.t.Context(), w.store, id) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ev, _ := e.Content().(perdure.Event)
+		if _, ok := ev.Notice.(perdure.Approval); ok {
+			all = append(all, e.Origin)
+		}
+	}
+	return all
+}
+
 func TestThePersonOfATokenDecidesThroughMCPWithTheirOwnKey(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			text, _ := w.mcpToken(ana)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			said, failed := w.calls(w.token("", home.Verbs...), version, "approve", args)
+			if !failed || !strings.Contains(said, "unlocks none") {
+				t.Errorf("a program's person: %v %s", failed, said)
+			}
+			if said, failed := w.calls(text, version, "approve", args); failed || !strings.Contains(said, "approves") {
+				t.Fatalf("got %v %s", failed, said)
+			}
+			if got := w.voters(id); !slices.Equal(got, []perdure.Key{ana.Key()}) {
+				t.Errorf("the votes are signed by %v, want %s alone", got, ana.Key())
+			}
+			if w.run(id); w.paid != 1 {
+				t.Errorf("it paid %d times, want once", w.paid)
+			}
+		})
+	}
+}
+
+func TestTwoPeopleAreTwoVotesThroughMCPAndOnePersonTwiceIsOne(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			w.quorum = 2
+			_, ana := w.person("ana")
+			_, bob := w.person("bob")
+			first, _ := w.mcpToken(ana)
+			second, _ := w.mcpToken(ana)
+			bobs, _ := w.mcpToken(bob)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			if said, failed := w.calls(first, version, "approve", args); failed {
+				t.Fatalf("ana: %s", said)
+			}
+			for _, again := range []string{first, second} {
+				if said, failed := w.calls(again, version, "approve", args); !failed ||
+					!strings.Contains(said, "already approved") {
+					t.Errorf("ana again: %v %s", failed, said)
+				}
+			}
+			if w.run(id); w.paid != 0 {
+				t.Fatal("one person's approvals were two votes")
+			}
+			if said, failed := w.calls(bobs, version, "approve", args); failed {
+				t.Fatalf("bob: %s", said)
+			}
+			if got := w.voters(id); !slices.Equal(got, []perdure.Key{ana.Key(), bob.Key()}) {
+				t.Errorf("the votes are signed by %v, want ana's and bob's keys", got)
+			}
+			if w.run(id); w.paid != 1 {
+				t.Errorf("it paid %d times, want once", w.paid)
+			}
+		})
+	}
+}
+
+func TestWhatIsTakenBackWhileAPersonIsAskedThroughMCPCountsAtOnce(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			_, bob := w.person("bob")
+			anas, token := w.mcpToken(ana)
+			bobs, _ := w.mcpToken(bob)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			revoke := func() {
+				if _, err := w.home.RevokeToken(token.ID); err != nil {
+					t.Error(err)
+				}
+			}
+			c := &caller{w: w, http: bearing(anas), version: version, asked: revoke}
+			if said, failed := c.call("approve", args); !failed {
+				t.Errorf("a token that was revoked meanwhile: %s", said)
+			}
+			distrust := func() {
+				if err := w.home.TrustKey(perdure.Trustee{Key: bob.Key(), Revoked: true}); err != nil {
+					t.Error(err)
+				}
+			}
+			c = &caller{w: w, http: bearing(bobs), version: version, asked: distrust}
+			if said, failed := c.call("approve", args); !failed {
+				t.Errorf("a key that was revoked meanwhile: %s", said)
+			}
+			if got := w.voters(id); len(got) != 0 {
+				t.Errorf("there are votes by %v", got)
+			}
+		})
+	}
+}
+
+func TestTheOwnerAnswersThroughMCPOnASocketAndNobodyPassesForThem(t *testing.T) {
 	w := withMCP(t)
 	_, ana := w.person("ana")
-	text, _, err := w.home.MakeToken(
-		home.NewToken{Name: "ana", Verbs: []string{home.VerbMCP, home.VerbApprove}, Person: ana},
-	)
+	id, digest := w.asking()
+	w.call(w.again(ana), "POST", "/v1/agents/"+id.String()+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	w.run(id)
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := server.Listen(t.Context(), server.Listening{Address: "unix:" + path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, digest := w.asking()
-	args := map[string]any{"agent": id.String(), "digest": digest.String()}
-	if said, failed := w.calls(w.token("", home.Verbs...), "approve", args); !failed ||
-		!strings.Contains(said, "unlocks none") {
-		t.Errorf("a program's person: %v %s", failed, said)
+	local := &http.Server{Handler: w.http.Config.Handler, ConnContext: server.LocalConn,
+		ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = local.Close() })
+	go func() { _ = local.Serve(ln) }()
+	args := map[string]any{"agent": id.String()}
+	code, _, text := w.raw("", "POST", "/mcp", map[string]any{}, "Perdure-Guest", "owner")
+	if code != http.StatusUnauthorized {
+		t.Errorf("somebody without a token: %d %s", code, text)
 	}
-	if said, failed := w.calls(text, "approve", args); failed || !strings.Contains(said, "approves") {
-		t.Fatalf("got %v %s", failed, said)
+	prog := w.token("", home.Verbs...)
+	if said, failed := w.calls(prog, mcpVersions[0], "answer", args); !failed {
+		t.Errorf("a program answered for a person: %s", said)
 	}
-	for e, err := range perdure.Memory(t.Context(), w.store, id) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev, ok := e.Content().(perdure.Event); ok && ev.Name == "approval" && e.Origin != ana.Key() {
-			t.Errorf("the vote is signed by %s, want %s", e.Origin.Short(), ana.Key().Short())
-		}
-	}
-	if w.run(id); w.paid != 1 {
-		t.Errorf("it paid %d times, want once", w.paid)
+	c := &caller{w: w, version: mcpVersions[0], http: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}}
+	if said, failed := c.call("answer", args); failed || !strings.Contains(said, "go on") {
+		t.Errorf("the owner: %v %s", failed, said)
 	}
 }

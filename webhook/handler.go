@@ -355,6 +355,9 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if again, err := h.again(ctx, p, &body); again || err != nil {
+		return Answer{Status: Already, Agent: p.agent.ID()}, err
+	}
 	asks := p.agent.Fold().Asks
 	if _, question := p.agent.Fold().Question(time.Now()); body.Digest == "" && len(asks) == 0 && question {
 		return h.answer(ctx, p, &body)
@@ -376,10 +379,23 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	return h.approved(ctx, p, digest, e)
 }
 
+// again reports whether a message has come before. One that does not say what it answers would else be taken for an
+// answer to what the agent asks by now.
+func (h *Handler) again(ctx context.Context, p *post, body *resumption) (bool, error) {
+	who := p.hook.Person
+	if p.agent.Fold().Received(&perdure.Event{Name: perdure.AnswerEvent, By: who.Name, ID: p.id}) {
+		return true, nil
+	}
+	if body.Digest != "" {
+		return false, nil // what it is for says whether it was answered
+	}
+	return h.Node.Voted(ctx, p.agent.ID(), who.Key(), p.id)
+}
+
 // vote records what a person says about an effect, signed with their key.
 func (h *Handler) vote(ctx context.Context, p *post, v perdure.Approval) (*perdure.Entry, error) {
 	who := p.hook.Person
-	entries, err := h.Node.PrepareVote(ctx, p.agent.ID(), who.Key(), who.Name, v)
+	entries, err := h.Node.PrepareVoteOf(ctx, p.agent.ID(), who.Key(), who.Name, p.id, v)
 	if err == nil {
 		entries, err = who.SignVote(entries, p.agent.ID(), v)
 	}
@@ -411,6 +427,12 @@ func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e 
 	return out, nil
 }
 
+// before reports whether a post was signed before a time; posts name seconds.
+func (p *post) before(at perdure.Time) bool { return at > perdure.TimeOf(p.at.Add(time.Second)) }
+
+var errBefore = &Error{http.StatusConflict, errors.New("what the agent asks about now it had not asked yet when this " +
+	"was signed; nothing was answered")}
+
 // digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent
 // asked about when the post was signed. Zero: the agent asks about nothing.
 func (p *post) digest(text string) (perdure.Hash, error) {
@@ -427,9 +449,8 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	switch {
 	case text != "" && len(text) < 8:
 		return perdure.Hash{}, &Error{http.StatusBadRequest, errors.New("digest: want 8 or more of its digits")}
-	case len(fitting) == 1 && text == "" && asks[0].Since > perdure.TimeOf(p.at.Add(time.Second)):
-		return perdure.Hash{}, &Error{http.StatusConflict, errors.New("what the agent asks about now it had not " +
-			"asked yet when this was signed; nothing was answered")}
+	case len(fitting) == 1 && text == "" && p.before(asks[0].Since):
+		return perdure.Hash{}, errBefore
 	case len(fitting) == 1:
 		return fitting[0], nil
 	case len(fitting) > 1:
@@ -463,6 +484,9 @@ func (p *post) nothing() (Answer, error) {
 
 // answer answers a question of the agent with the feedback, else with whether it was approved.
 func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer, error) {
+	if p.before(p.agent.Fold().Sleep.Since) {
+		return Answer{}, errBefore
+	}
 	text, status := body.Feedback, Resuming
 	if strings.TrimSpace(text) == "" {
 		if text = "approved"; !*body.Approved {

@@ -128,7 +128,7 @@ func (r *Reader) placeOf(path string, d *Draft) (string, error) {
 	}
 	title := d.Title
 	if title == "" {
-		title = titleOf("", d.Text)
+		title = TitleOf("", d.Text)
 	}
 	path = PlaceFor(d.Kind, title)
 	if d.Visibility != nil && d.Visibility.Tier == Private {
@@ -301,7 +301,7 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	body, err := r.bodyOf(d)
 	if doc.Body = body; doc.Title == "" && !d.gone {
 		text, _ := plainText(body)
-		doc.Title = titleOf(path, text)
+		doc.Title = TitleOf(path, text)
 	}
 	w := &perdure.Writing{Document: doc, By: r.by, TTL: d.TTL}
 	if r.key != "" {

@@ -209,9 +209,14 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return errors.Join(err, p.Close())
 			}
+			unpeered, err := h.Peering(ctx, &home.Desk{Home: h.Home, Store: s, Node: n}, log)
+			if err != nil {
+				return errors.Join(err, p.Close())
+			}
 			stop := h.FollowTrust(ctx, n, log)
 			err = n.Run(ctx)
 			stop()
+			unpeered()
 			told()
 			unobserved()
 			if err := errors.Join(err, p.Close()); err != nil {
