@@ -83,7 +83,8 @@ func newRoot() *cobra.Command {
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
 		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), exchangeCommand("push", exchange.Push),
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
+		exchangeCommand("push", exchange.Push),
 		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
