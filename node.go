@@ -76,6 +76,7 @@ type Node struct {
 	instance   Key // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
 	placed     atomic.Pointer[Hash] // where the seat of its agents is; nil: not known yet
+	urged      atomic.Int64         // the Time of the last TryAgain
 }
 
 // resting is an agent this node found nothing to do for.
@@ -175,6 +176,18 @@ func (n *Node) setTrust(t *Trust) *trusting {
 	return now
 }
 
+// TryAgain has the node not wait for what failed up to now, nor take it for a sign of what it cannot do: a person has
+// put it right, or wants to know. What fails after that is waited for as usual.
+func (n *Node) TryAgain() {
+	if n.init() != nil {
+		return
+	}
+	n.urged.Store(int64(TimeOf(time.Now())))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.rests)
+}
+
 // MayAnswer reports whether an answer to a question in this node's name counts here.
 func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
@@ -214,6 +227,7 @@ func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
 	c.Claimed, c.Busy, c.Trust, c.Seated = claimed, busy, n.trust(), n.Seated
+	c.Urged = Time(n.urged.Load())
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
 	}

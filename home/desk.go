@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,9 +108,20 @@ func (v *Visitor) May(verb string) error {
 		return nil
 	}
 	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, verb),
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
 		"use a token that permits it: perdure token new --verbs "+verb,
 	)
+}
+
+// doing is a verb in a sentence: some are the names of what they permit.
+func doing(verb string) string {
+	switch verb {
+	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
+		return "use " + verb
+	case VerbEvent:
+		return "send events"
+	}
+	return verb
 }
 
 // Sees reports whether agents of a scope are there for the visitor.
@@ -409,6 +421,9 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 			return nil, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
 		}
 	}
+	if err := d.names(v, g.Charter.Scope, g.Charter); err != nil {
+		return nil, err
+	}
 	if err := f.Refer(d.Home, "", &g); err != nil {
 		return nil, err
 	}
@@ -485,7 +500,40 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 			)
 		}
 	}
+	if f.Over != nil {
+		g, err := f.Over.Genesis(time.Now())
+		if err != nil {
+			return nil, perdure.Invalid(err)
+		}
+		if err := d.names(v, cmp.Or(f.Over.Scope, p.Agent.Fold().Charter.Scope), g.Charter); err != nil {
+			return nil, err
+		}
+	}
 	return d.Home.Fork(ctx, d.Store, p, f)
+}
+
+// names refuses approvers and delegates whom the home does not trust with that: a visitor who could name others could
+// name themselves, and approve what they proposed.
+func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
+	if v.Verbs == nil && v.Everything() {
+		return nil // they may trust whom they like
+	}
+	trust := d.Node.Trusted()
+	for _, x := range []struct {
+		keys  []perdure.Key
+		right perdure.Right
+		what  string
+	}{{c.Approvers, perdure.MayApprove, "approve"}, {c.Delegates, perdure.MayOwn, "own"}} {
+		for _, k := range x.keys {
+			if trust.Allows(k, x.right, cmp.Or(scope, perdure.AnyScope)) {
+				continue
+			}
+			return perdure.WithHint(fmt.Errorf("%w: key %s is not trusted here to %s, so %s cannot name it in a charter",
+				perdure.ErrDenied, k.Short(), x.what, v.Name),
+				"have the owner trust it first: perdure key trust "+k.String()+" --rights "+x.what)
+		}
+	}
+	return nil
 }
 
 // Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by

@@ -230,16 +230,15 @@ func (d *Desk) NewLink(
 	if err != nil {
 		return "", nil, err
 	}
-	return d.Home.MakeToken(
-		NewToken{
-			Name:    v.Name,
-			Verbs:   []string{VerbApprove},
-			Scope:   a.Fold().Charter.Scope,
-			Expires: until,
-			Person:  v.Person,
-			Link:    &Bound{Agent: a.ID(), Digest: q.Digest},
-		},
-	)
+	link := &Bound{Agent: a.ID(), Digest: q.Digest}
+	if t := v.token; t != nil {
+		link.Token = t.ID
+		if end := t.Expires.Go(); t.Expires != 0 && until.After(end) {
+			until = end
+		}
+	}
+	return d.Home.MakeToken(NewToken{Name: v.Name, Verbs: []string{VerbApprove}, Scope: a.Fold().Charter.Scope,
+		Expires: until, Person: v.Person, Link: link})
 }
 
 // Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer

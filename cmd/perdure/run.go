@@ -71,6 +71,12 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	if err != nil {
 		return err
 	}
+	return ranError(ran)
+}
+
+// ranError is how a command ends that left an agent where it stands; nil: well.
+func ranError(ran *home.Ran) error {
+	called := view.Called(ran.Now)
 	what, hint := ran.Stuck()
 	if ran.Unadvised() {
 		name := ran.Now.Fold().Intent.Advisor

@@ -21,7 +21,6 @@ const minMinor = 11
 
 // server is what is known of the servers.
 type server struct {
-	level    int // of JetStream's API
 	place    perdure.Hash
 	feed     perdure.Hash
 	replicas int
@@ -42,7 +41,6 @@ func (v *server) ask(_ context.Context, s *Store) error {
 				fmt.Sprintf("use nats-server 2.%d or newer", minMinor))
 		}
 	}
-	_, v.level = s.conn.ConnectedServerJetStream()
 	if v.payload = int(s.conn.MaxPayload()); v.payload < 64<<10 {
 		return perdure.WithHint(fmt.Errorf("the server takes messages of %d bytes at most", v.payload),
 			"set max_payload to 64 KiB or more")
