@@ -398,6 +398,9 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 			f.Scope,
 		)
 	}
+	if err := d.Home.NameKeys(f); err != nil {
+		return nil, err
+	}
 	g, err := f.Genesis(time.Now())
 	if err != nil {
 		return nil, perdure.Invalid(err)
@@ -453,12 +456,21 @@ func (d *Desk) List(
 
 // Inbox is what waits for a person, of the agents that are there for the visitor.
 func (d *Desk) Inbox(ctx context.Context, v *Visitor, now time.Time) (found []view.Wait, faults error, err error) {
-	if found, faults, err = d.Home.Inbox(ctx, d.Store, now); err != nil || v.Everything() && v.May(VerbMemory) == nil {
+	found, faults, err = d.Home.inboxOf(ctx, d.Store, v.votesWith(), now)
+	if err != nil || v.Everything() && v.May(VerbMemory) == nil {
 		return found, faults, err
 	}
 	return slices.DeleteFunc(found, func(w view.Wait) bool {
 		return !d.Shows(ctx, v, w.Agent)
 	}), nil, nil
+}
+
+// votesWith is the key whose answers are the visitor's; zero: it is not known here.
+func (v *Visitor) votesWith() perdure.Key {
+	if v.Person != nil {
+		return v.Person.Key()
+	}
+	return v.Key
 }
 
 // Fork makes an agent that begins where another was, at AGENT or AGENT@REF.
