@@ -282,13 +282,17 @@ func (d *Desk) Event(
 	defer done()
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
 	if ev.ID != "" {
-		a, err := d.load(ctx, id)
-		if err != nil {
-			return nil, false, err
+		var a *perdure.Agent
+		if a, err = d.load(ctx, id); err == nil {
+			before = a.Fold().Received(&ev)
 		}
-		before = a.Fold().Received(&ev)
 	}
-	e, err = d.Node.Tell(ctx, id, ev)
+	if err == nil {
+		e, err = d.Node.Tell(ctx, id, ev)
+	}
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = missing(arg)
+	}
 	return e, before, err
 }
 
