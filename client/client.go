@@ -201,10 +201,13 @@ func (c *Client) send(
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, safe, perdure.WithHint(
-			fmt.Errorf("reach the server at %s: %w", c.URL, err),
-			"see that perdure serve runs there",
-		)
+		hint := "see that perdure serve runs there"
+		var unknown *tls.CertificateVerificationError
+		if errors.As(err, &unknown) {
+			hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints " +
+				"it there"
+		}
+		return nil, safe, perdure.WithHint(fmt.Errorf("reach the server at %s: %w", c.URL, err), hint)
 	}
 	return res, safe, nil
 }
