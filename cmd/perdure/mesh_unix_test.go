@@ -138,7 +138,7 @@ func newMesh(t *testing.T, n int, more string) *mesh {
 		home := filepath.Join(root, fmt.Sprint("home", i))
 		m.homes = append(m.homes, home)
 		must(t, exitOK, "key", "new", "--name", fmt.Sprint("n", i), "--store", home)
-		keys[i] = strings.TrimSpace(must(t, exitOK, "key", "show", "--store", home))
+		keys[i] = strings.TrimSpace(must(t, exitOK, "key", "show", "--jq", ".text", "--store", home))
 		m.write(filepath.Join(home, "policies", "all.cedar"), meshPolicy)
 	}
 	targets := make([][]*cuttable, n)

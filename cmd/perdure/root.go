@@ -136,6 +136,7 @@ func prepare(c *cobra.Command) {
 			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
+			unserved(c)
 			return do(c, args)
 		}
 	}

@@ -52,7 +52,8 @@ func (v *server) ask(_ context.Context, s *Store) error {
 func (v *server) learn(info *streamInfo) {
 	id := info.Config.Metadata[keyID]
 	v.place = perdure.HashOf(fmt.Appendf([]byte("place "), "%s %s", id, info.Config.Name))
-	// A stream that is made anew, also from a backup, has been created later.
+	// A stream that is made anew was created later. One that a single server restores from a backup was not: see
+	// docs/operations.md for how to go back to a backup.
 	v.feed = perdure.HashOf(fmt.Appendf([]byte("feed "), "%s %d", id, info.Created.UnixNano()))
 	v.replicas = max(1, info.Config.Replicas)
 	v.names = info.servers()
