@@ -108,9 +108,20 @@ func (v *Visitor) May(verb string) error {
 		return nil
 	}
 	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, verb),
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
 		"use a token that permits it: perdure token new --verbs "+verb,
 	)
+}
+
+// doing is a verb in a sentence: some are the names of what they permit.
+func doing(verb string) string {
+	switch verb {
+	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
+		return "use " + verb
+	case VerbEvent:
+		return "send events"
+	}
+	return verb
 }
 
 // Sees reports whether agents of a scope are there for the visitor.
@@ -140,6 +151,9 @@ type Desk struct {
 	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
 
 	Turns turns.Turns[perdure.AgentID]
+
+	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
+	MaxArrival int64
 }
 
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
@@ -271,13 +285,17 @@ func (d *Desk) Event(
 	defer done()
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
 	if ev.ID != "" {
-		a, err := d.load(ctx, id)
-		if err != nil {
-			return nil, false, err
+		var a *perdure.Agent
+		if a, err = d.load(ctx, id); err == nil {
+			before = a.Fold().Received(&ev)
 		}
-		before = a.Fold().Received(&ev)
 	}
-	e, err = d.Node.Tell(ctx, id, ev)
+	if err == nil {
+		e, err = d.Node.Tell(ctx, id, ev)
+	}
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = missing(arg)
+	}
 	return e, before, err
 }
 

@@ -42,12 +42,19 @@ type Handler struct {
 	// Fail answers with an error; nil: as a problem (RFC 9457). What has a status of its own is an *Error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
+	// Begun is since when posts are answered here: what was signed before may have been for another agent. Zero: since
+	// this process began.
+	Begun time.Time
 	// Turns are those of the agents, if others write to them, too; nil: its own.
 	Turns *turns.Turns[perdure.AgentID]
 
 	own   turns.Turns[perdure.AgentID]
 	taken recent
+	votes recent // whom messages were for that do not say it
 }
+
+// processBegun is when this process began, as messages name times.
+var processBegun = time.Now().Truncate(time.Second)
 
 // Error is an error with the HTTP status it is answered with.
 type Error struct {
@@ -257,7 +264,7 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	}
 	answer, err := told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
 	if err == nil {
-		h.taken.add(message)
+		h.taken.add(message, p.agent.ID())
 	}
 	return answer, err
 }
@@ -266,8 +273,8 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 // that comes again within the window must not count again.
 type recent struct {
 	mu    sync.Mutex
-	known map[string]struct{}
-	order []string // a ring, once it is full
+	known map[string]perdure.AgentID // whom they were for
+	order []string                   // a ring, once it is full
 	next  int
 }
 
@@ -281,11 +288,15 @@ func (r *recent) has(message string) bool {
 	return known
 }
 
-func (r *recent) add(message string) {
+// add remembers a message to an agent, and returns whom it was for the first time.
+func (r *recent) add(message string, to perdure.AgentID) perdure.AgentID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if first, known := r.known[message]; known {
+		return first
+	}
 	if r.known == nil {
-		r.known = map[string]struct{}{}
+		r.known = map[string]perdure.AgentID{}
 	}
 	if len(r.order) < maxRecent {
 		r.order = append(r.order, message)
@@ -294,7 +305,8 @@ func (r *recent) add(message string) {
 		r.order[r.next] = message
 		r.next = (r.next + 1) % maxRecent
 	}
-	r.known[message] = struct{}{}
+	r.known[message] = to
+	return to
 }
 
 // told answers with an entry that was written.
@@ -355,6 +367,9 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := h.meant(p, &body); err != nil {
+		return Answer{}, err
+	}
 	if again, err := h.again(ctx, p, &body); again || err != nil {
 		return Answer{Status: Already, Agent: p.agent.ID()}, err
 	}
@@ -377,6 +392,28 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 		return told(Denied)(e, err)
 	}
 	return h.approved(ctx, p, digest, e)
+}
+
+// meant refuses a message that does not say what it answers, and was for another agent: the signature does not cover
+// where it was sent, so whoever saw it could send it elsewhere. What was signed before this process began may have been.
+func (h *Handler) meant(p *post, body *resumption) error {
+	begun := h.Begun
+	if begun.IsZero() {
+		begun = processBegun
+	}
+	switch {
+	case body.Digest != "":
+		return nil // that is of one agent
+	case p.at.Before(begun):
+		return &Error{http.StatusConflict, perdure.WithHint(
+			errors.New("it was signed before this server began, and does not name the digest of what it answers"),
+			"send it again with the time of now and the same id")}
+	case h.votes.add(p.hook.Name+" "+p.id, p.agent.ID()) != p.agent.ID():
+		return &Error{http.StatusConflict, perdure.WithHint(
+			errors.New("a message with this id was for another agent; nothing was answered"),
+			"give each message its own id")}
+	}
+	return nil
 }
 
 // again reports whether a message has come before. One that does not say what it answers would else be taken for an

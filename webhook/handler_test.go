@@ -19,13 +19,14 @@ import (
 
 // shop is a node with a tool that policy asks people about, hooks for two people and a program, and their server.
 type shop struct {
-	t      *testing.T
-	node   *perdure.Node
-	url    string
-	secret map[string]webhook.Key
-	paid   int
-	quorum int64
-	sent   int
+	handler *webhook.Handler
+	t       *testing.T
+	node    *perdure.Node
+	url     string
+	secret  map[string]webhook.Key
+	paid    int
+	quorum  int64
+	sent    int
 
 	asksFirst bool // a question comes before the payment
 }
@@ -66,7 +67,8 @@ func newShop(t *testing.T) *shop {
 				return perdure.Advice{Actions: acts[a.Fold().Turns : a.Fold().Turns+1]}, nil
 			})},
 	}
-	h := &webhook.Handler{Node: s.node, Find: s.find}
+	h := &webhook.Handler{Node: s.node, Find: s.find, Begun: time.Now().Add(-time.Hour)}
+	s.handler = h
 	for name, person := range map[string]*perdure.Signer{"ana": ana, "bob": bob, "eve": eve, "crm": nil} {
 		s.secret[name] = mustKey(t, "whsec_"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name, 11))))
 		h.Hooks = append(h.Hooks, webhook.Hook{Name: name, Keys: []webhook.Key{s.secret[name]}, Person: person})
@@ -369,8 +371,8 @@ func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 	}
 }
 
-// TestAMessageThatComesAgainAnswersNothingElse has a message sent again, signed anew and with the same id, when the agent
-// asks something else.
+// TestAMessageThatComesAgainAnswersNothingElse has a message sent again, signed anew and with the same id, when the
+// agent asks something else.
 func TestAMessageThatComesAgainAnswersNothingElse(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()
@@ -399,6 +401,32 @@ func TestAMessageThatComesAgainAnswersNothingElse(t *testing.T) {
 	}
 	if f := s.run(id); f.Ended == nil {
 		t.Error("the answer did not reach it")
+	}
+}
+
+// TestAMessageApprovesNothingOfAnotherAgent has a message sent, byte for byte, to another agent.
+func TestAMessageApprovesNothingOfAnotherAgent(t *testing.T) {
+	s := newShop(t)
+	id, _ := s.asking()
+	other, _ := s.asking()
+	at := time.Now()
+	send := func(id perdure.AgentID) reply {
+		t.Helper()
+		return s.postAs("ana", "/webhook/resume/"+id.String(), `{"approved":true}`, "one", at)
+	}
+	if got := send(id); got.Status != "resuming" {
+		t.Fatalf("an approval: %+v", got)
+	}
+	if got := send(other); got.code != 409 || !strings.Contains(got.Detail, "another agent") {
+		t.Errorf("to another agent: %+v", got)
+	}
+	s.handler.Begun = at.Add(time.Second) // a new process knows nothing of it
+	if got := s.postAs("ana", "/webhook/resume/"+other.String(), `{"approved":true}`, "two", at); got.code != 409 ||
+		!strings.Contains(got.Detail, "before this server began") {
+		t.Errorf("after a restart: %+v", got)
+	}
+	if s.run(other); s.paid != 0 {
+		t.Error("it was taken for an approval")
 	}
 }
 
