@@ -280,7 +280,7 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 		}
 		var o ReadOptions
 		if l.head.Binding == Detached {
-			beside, err := os.Open(l.path + SigExt)
+			beside, err := SignaturesOf(l.path, os.Open, o)
 			if err != nil {
 				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures",
 					"the file of signatures beside it, "+SigExt))
