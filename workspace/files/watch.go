@@ -88,8 +88,8 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 
 // idle reports whether a sync did nothing, and says nothing that the one before did not say.
 func (r *Report) idle(last []Change) bool {
-	return r.Commit == "" && slices.Equal(r.Changes, last) && !slices.ContainsFunc(r.Changes,
-		func(c Change) bool { return c.Status != Refused && c.Status != Waits }) || len(r.Changes) == 0 && r.Commit == ""
+	did := slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Status != Refused && c.Status != Waits })
+	return r.Commit == "" && !did && (len(r.Changes) == 0 || slices.Equal(r.Changes, last))
 }
 
 // same reports whether nothing has arrived in the store since it was asked last.
