@@ -44,6 +44,13 @@ type Client struct {
 	bad  error
 }
 
+// Close lets go of the connections that are kept for later. The client can be used again.
+func (c *Client) Close() {
+	if c.init() == nil && c.HTTP == nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
 // idleConns is how many connections are kept for later.
 const idleConns = 64
 

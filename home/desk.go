@@ -151,6 +151,9 @@ type Desk struct {
 	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
 
 	Turns turns.Turns[perdure.AgentID]
+
+	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
+	MaxArrival int64
 }
 
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.

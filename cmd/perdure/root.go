@@ -85,7 +85,8 @@ func newRoot() *cobra.Command {
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
 		exchangeCommand("push", exchange.Push),
-		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
+		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), nodesCommand(),
+		verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
