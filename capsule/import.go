@@ -256,7 +256,7 @@ func holdOf(heads []perdure.Hash) string {
 	return "held-" + perdure.HashOf(all).String()
 }
 
-// IsHold reports whether an entry is the pause that an arriving agent was put under, in nobody's name: it says in its id
+// IsHold reports whether an entry is the pause that an arriving agent was put under, in nobody's name: its id says
 // what it was put on.
 func IsHold(e *perdure.Entry) bool {
 	event, _ := e.Content().(perdure.Event)

@@ -13,7 +13,7 @@ import (
 // MaxAnchors is how many snapshots an offer names: enough that copies which parted lately find one they share.
 const MaxAnchors = 32
 
-// MaxHeads is how many heads an offer may name. A memory has a head per place that wrote without having seen the others.
+// MaxHeads is how many heads an offer may name. A memory has one per place that wrote without having seen the others.
 const MaxHeads = 4096
 
 // Offer is what a place has of an agent.

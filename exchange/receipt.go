@@ -50,7 +50,8 @@ func (r *Receipt) Sign(s *perdure.Signer) (err error) {
 // Check refuses a receipt that its key did not sign, or that is about another agent.
 func (r *Receipt) Check(id perdure.AgentID) error {
 	if r.Agent != id {
-		return perdure.Invalid(fmt.Errorf("receipt: it is about agent %s, and %s was sent", r.Agent.Short(), id.Short()))
+		return perdure.Invalid(fmt.Errorf("receipt: it is about agent %s, and %s was sent", r.Agent.Short(),
+			id.Short()))
 	}
 	if err := r.Key.Verify(r.digest(), r.Signature); err != nil {
 		return fmt.Errorf("receipt: not signed by the key %s it names: %w", r.Key.Short(), err)

@@ -14,8 +14,8 @@ type Peer interface {
 	Offer(ctx context.Context, id perdure.AgentID) (Offer, error)
 	// Missing yields what the place has of an agent and one with this offer lacks, parents before children.
 	Missing(ctx context.Context, o Offer) iter.Seq2[*perdure.Entry, error]
-	// Take adds entries to an agent, all or none, once it has checked them. Of one that the place does not have they are
-	// the whole memory. It ranges over them once.
+	// Take adds entries to an agent, all or none, once it has checked them. Of one that the place does not have they
+	// are the whole memory. It ranges over them once.
 	Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (*Receipt, error)
 }
 

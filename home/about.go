@@ -3,6 +3,7 @@ package home
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
@@ -31,6 +32,21 @@ func (p *Peer) About(ctx context.Context) (*About, error) {
 	one := &n.Nodes[0]
 	return &About{one.Name, one.Key, one.Place, one.Runs, one.Capable.Advisors, one.Capable.Tools, one.Capable.Scopes},
 		nil
+}
+
+// Has reports whether the node has what an agent needs: a tool, or an advisor as advisor:NAME.
+func (a *About) Has(needs string) bool {
+	if name, advisor := strings.CutPrefix(needs, "advisor:"); advisor {
+		return slices.Contains(a.Advisors, name)
+	}
+	return slices.Contains(a.Tools, needs)
+}
+
+// Serves reports whether the node runs agents of a scope.
+func (a *About) Serves(scope string) bool {
+	return len(a.Scopes) == 0 || slices.ContainsFunc(a.Scopes, func(s string) bool {
+		return s == perdure.AnyScope || perdure.InScope(scope, s)
+	})
 }
 
 // Capable is what a node can do, as it says so to others.

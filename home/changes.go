@@ -12,7 +12,7 @@ import (
 )
 
 // Changes are the agents in a scope that have got entries here since a position, as far as they are there for the
-// visitor; after none, and where the position means nothing any more, all of them. What it costs depends on what is new.
+// visitor; after none, and where the position means nothing any more, all of them. It costs what is new.
 func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
 	out := exchange.Changes{Agents: []perdure.AgentID{}}
 	if err := l.Visitor.May(VerbRead); err != nil {

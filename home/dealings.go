@@ -129,7 +129,8 @@ func (d *Dealings) standing(ctx context.Context, peer string) (*Standing, error)
 func (d *Dealings) note(ctx context.Context, peer string, s *Standing) error {
 	text, err := json.Marshal(s)
 	if err == nil {
-		_, err = d.db.ExecContext(ctx, "INSERT OR REPLACE INTO peers (peer, theirs, ours, standing) VALUES (?, ?, ?, ?)",
+		_, err = d.db.ExecContext(ctx,
+			"INSERT OR REPLACE INTO peers (peer, theirs, ours, standing) VALUES (?, ?, ?, ?)",
 			peer, s.theirs, s.ours, string(text))
 	}
 	if err != nil {
@@ -190,7 +191,8 @@ func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, 
 		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ?", peer, o.Agent.String())
 		return err
 	}
-	_, err := d.db.ExecContext(ctx, "INSERT OR REPLACE INTO owed (peer, agent, why, tries, next) VALUES (?, ?, ?, ?, ?)",
+	_, err := d.db.ExecContext(ctx,
+		"INSERT OR REPLACE INTO owed (peer, agent, why, tries, next) VALUES (?, ?, ?, ?, ?)",
 		peer, o.Agent.String(), withDo(fault), o.Tries+1, int64(perdure.TimeOf(next)))
 	return err
 }

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,9 +108,20 @@ func (v *Visitor) May(verb string) error {
 		return nil
 	}
 	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, verb),
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
 		"use a token that permits it: perdure token new --verbs "+verb,
 	)
+}
+
+// doing is a verb in a sentence: some are the names of what they permit.
+func doing(verb string) string {
+	switch verb {
+	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
+		return "use " + verb
+	case VerbEvent:
+		return "send events"
+	}
+	return verb
 }
 
 // Sees reports whether agents of a scope are there for the visitor.
@@ -139,6 +151,9 @@ type Desk struct {
 	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
 
 	Turns turns.Turns[perdure.AgentID]
+
+	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
+	MaxArrival int64
 }
 
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
@@ -270,13 +285,17 @@ func (d *Desk) Event(
 	defer done()
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
 	if ev.ID != "" {
-		a, err := d.load(ctx, id)
-		if err != nil {
-			return nil, false, err
+		var a *perdure.Agent
+		if a, err = d.load(ctx, id); err == nil {
+			before = a.Fold().Received(&ev)
 		}
-		before = a.Fold().Received(&ev)
 	}
-	e, err = d.Node.Tell(ctx, id, ev)
+	if err == nil {
+		e, err = d.Node.Tell(ctx, id, ev)
+	}
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = missing(arg)
+	}
 	return e, before, err
 }
 
@@ -397,6 +416,9 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 			f.Scope,
 		)
 	}
+	if err := d.Home.NameKeys(f); err != nil {
+		return nil, err
+	}
 	g, err := f.Genesis(time.Now())
 	if err != nil {
 		return nil, perdure.Invalid(err)
@@ -405,6 +427,9 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 		if _, err := perdure.ParseHash(name); err != nil && name != "" {
 			return nil, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
 		}
+	}
+	if err := d.names(v, g.Charter.Scope, g.Charter); err != nil {
+		return nil, err
 	}
 	if err := f.Refer(d.Home, "", &g); err != nil {
 		return nil, err
@@ -449,12 +474,21 @@ func (d *Desk) List(
 
 // Inbox is what waits for a person, of the agents that are there for the visitor.
 func (d *Desk) Inbox(ctx context.Context, v *Visitor, now time.Time) (found []view.Wait, faults error, err error) {
-	if found, faults, err = d.Home.Inbox(ctx, d.Store, now); err != nil || v.Everything() && v.May(VerbMemory) == nil {
+	found, faults, err = d.Home.inboxOf(ctx, d.Store, v.votesWith(), now)
+	if err != nil || v.Everything() && v.May(VerbMemory) == nil {
 		return found, faults, err
 	}
 	return slices.DeleteFunc(found, func(w view.Wait) bool {
 		return !d.Shows(ctx, v, w.Agent)
 	}), nil, nil
+}
+
+// votesWith is the key whose answers are the visitor's; zero: it is not known here.
+func (v *Visitor) votesWith() perdure.Key {
+	if v.Person != nil {
+		return v.Person.Key()
+	}
+	return v.Key
 }
 
 // Fork makes an agent that begins where another was, at AGENT or AGENT@REF.
@@ -482,7 +516,40 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 			)
 		}
 	}
+	if f.Over != nil {
+		g, err := f.Over.Genesis(time.Now())
+		if err != nil {
+			return nil, perdure.Invalid(err)
+		}
+		if err := d.names(v, cmp.Or(f.Over.Scope, p.Agent.Fold().Charter.Scope), g.Charter); err != nil {
+			return nil, err
+		}
+	}
 	return d.Home.Fork(ctx, d.Store, p, f)
+}
+
+// names refuses approvers and delegates whom the home does not trust with that: a visitor who could name others could
+// name themselves, and approve what they proposed.
+func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
+	if v.Verbs == nil && v.Everything() {
+		return nil // they may trust whom they like
+	}
+	trust := d.Node.Trusted()
+	for _, x := range []struct {
+		keys  []perdure.Key
+		right perdure.Right
+		what  string
+	}{{c.Approvers, perdure.MayApprove, "approve"}, {c.Delegates, perdure.MayOwn, "own"}} {
+		for _, k := range x.keys {
+			if trust.Allows(k, x.right, cmp.Or(scope, perdure.AnyScope)) {
+				continue
+			}
+			return perdure.WithHint(fmt.Errorf("%w: key %s is not trusted here to %s, so %s cannot name it in a charter",
+				perdure.ErrDenied, k.Short(), x.what, v.Name),
+				"have the owner trust it first: perdure key trust "+k.String()+" --rights "+x.what)
+		}
+	}
+	return nil
 }
 
 // Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by

@@ -122,7 +122,8 @@ func (d *Desk) Take(
 func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
 	if by == d.Node.Key.Key() {
 		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
-			"use perdure approve in its home, or a key of your own that it trusts with approve")
+			"on its machine, in its home, answer without --server and PERDURE_SERVER; elsewhere, with a token or a key of "+
+				"your own, which the agent asks: perdure new --approver NAME")
 	}
 	if v.Link != nil && v.Link.Digest != digest {
 		return fmt.Errorf("%w: this link is for another question", perdure.ErrDenied)
@@ -230,16 +231,15 @@ func (d *Desk) NewLink(
 	if err != nil {
 		return "", nil, err
 	}
-	return d.Home.MakeToken(
-		NewToken{
-			Name:    v.Name,
-			Verbs:   []string{VerbApprove},
-			Scope:   a.Fold().Charter.Scope,
-			Expires: until,
-			Person:  v.Person,
-			Link:    &Bound{Agent: a.ID(), Digest: q.Digest},
-		},
-	)
+	link := &Bound{Agent: a.ID(), Digest: q.Digest}
+	if t := v.token; t != nil {
+		link.Token = t.ID
+		if end := t.Expires.Go(); t.Expires != 0 && until.After(end) {
+			until = end
+		}
+	}
+	return d.Home.MakeToken(NewToken{Name: v.Name, Verbs: []string{VerbApprove}, Scope: a.Fold().Charter.Scope,
+		Expires: until, Person: v.Person, Link: link})
 }
 
 // Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer

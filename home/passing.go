@@ -158,8 +158,8 @@ func (l Local) release(ctx context.Context, id perdure.AgentID) error {
 	return nil
 }
 
-// Take adds what arrives of an agent: to the one that is here if its entries count, else as an import of a new one. What
-// came of it is signed with this home's key.
+// Take adds what arrives of an agent: to the one that is here if its entries count, else as an import of a new one.
+// What came of it is signed with this home's key.
 func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
 	_ *exchange.Receipt, err error) {
 	d, v := l.Desk, l.Visitor
@@ -171,6 +171,9 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if d.MaxArrival > 0 {
+		s.most = d.MaxArrival
+	}
 	if err := s.fill(entries); err != nil {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 			err = errors.New("another peer has that name")
 		}
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("%s: peers[%d] %s: %w", filepath.Join(h.Dir, NodeFileName), i, p.Name,
-				err))
+			at := filepath.Join(h.Dir, NodeFileName)
+			return nil, perdure.Invalid(fmt.Errorf("%s: peers[%d] %s: %w", at, i, p.Name, err))
 		}
 	}
 	return file.Peers, nil
@@ -180,6 +180,7 @@ func (p *Peer) Close() error {
 	if p.folder != nil {
 		return p.folder.Close()
 	}
+	p.server.Close()
 	return nil
 }
 

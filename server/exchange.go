@@ -39,8 +39,8 @@ func (s *Server) passing() {
 	lacking.Responses = map[string]*huma.Response{"200": {Description: "Entries.", Content: entries}}
 	operation(s, lacking, home.VerbExport, s.missing)
 	take := post("/v1/exchange/{agent}/entries", "take-entries", "exchange", "Take entries of an agent in")
-	take.Description = "They are checked as an import is, and added all or none. The answer is a receipt that the key " +
-		"of the server's home has signed. What came whole before a connection broke is kept for a day: the offer " +
+	take.Description = "They are checked as an import is, and added all or none. The answer is a receipt that the " +
+		"key of the server's home has signed. What came whole before a connection broke is kept for a day: the offer " +
 		"names it as partial."
 	take.Errors = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 	take.RequestBody = &huma.RequestBody{Required: true, Content: entries}

@@ -128,7 +128,7 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		}
 		waits := waitsOf(a, trust, me, now)
 		if trust.Counts(a) == nil {
-			waits = slices.Concat(at.Strays(a, now), seatWaits(a, trust, place, now), waits)
+			waits = slices.Concat(at.Strays(a, now), SeatWaits(a, trust, place, now), waits)
 		}
 		if err := DescribeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err
@@ -388,7 +388,7 @@ func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, m
 	})
 	switch {
 	case !t.MayAnswer(f, q, me):
-		w.Answer, w.Others = "", "for "+f.Whom(q)+" to answer: what this key says would not count"
+		w.Answer, w.Others = "", "for "+t.Answerers(f, q)+" to answer: what this key says would not count"
 	case voted:
 		w.Answer, w.Others = "", "approved with this key; others have to, too"
 	}

@@ -83,8 +83,10 @@ func newRoot() *cobra.Command {
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
 		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), exchangeCommand("push", exchange.Push),
-		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
+		exchangeCommand("push", exchange.Push),
+		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), nodesCommand(),
+		verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
@@ -134,6 +136,7 @@ func prepare(c *cobra.Command) {
 			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
+			unserved(c)
 			return do(c, args)
 		}
 	}

@@ -136,6 +136,10 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 	if err != nil {
 		return err
 	}
+	unpeered, err := s.h.Peering(ctx, s.desk, s.log)
+	if err != nil {
+		return err
+	}
 	unfollow := s.h.FollowTrust(ctx, s.node, s.log)
 	working, stop := context.WithCancel(ctx)
 	ran := make(chan error, 1)
@@ -146,6 +150,7 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		err = errors.Join(err, worked)
 	}
 	unfollow()
+	unpeered()
 	untold()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
