@@ -18,7 +18,7 @@ type Told struct {
 	Entry    perdure.Hash    `json:"entry"`
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
-	Standing string          `json:"standing"` // empty: it cannot be said
+	Standing string          `json:"standing"`         // empty: it cannot be said
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
 	// it is an answer that counts elsewhere: the agent does not count here
