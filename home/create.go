@@ -34,7 +34,10 @@ func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdu
 	if a, err = n.Create(ctx, g); err != nil {
 		return nil, err
 	}
-	return a, Index(ctx, s, a)
+	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
+		h.note("%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+	}
+	return a, nil
 }
 
 // Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.

@@ -211,7 +211,7 @@ func (d *Desk) told(ctx context.Context, e *perdure.Entry, err error) (*Told, er
 	if err != nil {
 		return nil, err
 	}
-	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e) // the entry is durable: what follows only says so
+	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e), nil // the entry is durable: what follows only says so
 }
 
 // verb finds an agent, and has the visitor tell it something.
@@ -278,6 +278,16 @@ func (d *Desk) Event(
 	}
 	e, err = d.Node.Tell(ctx, id, ev)
 	return e, before, err
+}
+
+// Received reports whether an event of the visitor was received before, so that it would change nothing.
+func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.Event) (bool, error) {
+	a, err := d.Agent(ctx, v, arg)
+	if err != nil {
+		return false, err
+	}
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	return a.Fold().Received(&ev), nil
 }
 
 // mayAnswer refuses an answer of a program, and any other verb the visitor has no right to.
