@@ -429,7 +429,7 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
 		return nil, err
 	}
-	return createBy(ctx, d.Node, g)
+	return d.Home.createBy(ctx, d.Node, g)
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.
