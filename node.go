@@ -43,9 +43,13 @@ type Node struct {
 	Log           *slog.Logger  // nil: nothing is logged
 	Observer      Observer      // is told what the node does; nil: nobody is
 
-	// Survivors are the processes of this machine still at work on the effect with this key, whose worker may be gone.
-	// While there are any it cannot be settled. Nil: nobody looks. See tool.Survivors.
+	// Survivors are the processes of this machine still at work on the effect with this key: a node, which may be
+	// stopped, or what one that is gone left behind. While there are any it can neither be settled nor found not to
+	// have happened. Nil: nobody looks. See tool.Survivors.
 	Survivors func(key string) []int
+	// Working makes known to Survivors, until done is called, that this process is at work on a once effect: from
+	// before its decision is durable until its outcome is. Nil: nobody is told. See tool.Working.
+	Working func(key string) (done func())
 
 	setup sync.Once
 	caps  Capabilities
@@ -404,7 +408,8 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 			break
 		}
 	}
-	if err = errors.Join(err, w.flush(ctx)); err != nil {
+	err = errors.Join(err, w.flush(ctx))
+	if w.unmark(); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	return w.a, n.index(ctx, w)

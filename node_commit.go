@@ -66,6 +66,14 @@ func (w *work) addAt(now time.Time, b Body) error {
 // rest did not happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it
 // cannot be done, as on a full disk, outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
+	err := w.commit(ctx)
+	if err == nil {
+		w.unmark()
+	}
+	return err
+}
+
+func (w *work) commit(ctx context.Context) error {
 	if len(w.pending) == 0 || w.hush() {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type work struct {
 
 	announced bool // its relatives have been told of its end
 	attention attention
+	marks     marks // of effects whose outcome is not durable yet
 
 	base   *Agent // without what is pending
 	hushed bool   // a poll told nothing new and was not recorded
@@ -51,6 +53,7 @@ func (n *Node) cycle(ctx context.Context, id AgentID) (Step, error) {
 	if err == nil {
 		err = w.flush(ctx)
 	}
+	w.unmark()
 	n.keep(w)
 	return step, err
 }
@@ -131,6 +134,7 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	w.claimed, w.stop = c != nil, stop
 	n.enter(id)
 	idle, err = w.run(ctx, over)
+	w.unmark()
 	n.keep(w)
 	n.leave(id, w, err)
 	seen := w.heads
@@ -275,6 +279,10 @@ func (w *work) reconcileOpen(ctx context.Context, o *Open, now time.Time) error 
 	}
 	if why != "" {
 		return w.doubt(ctx, o, errors.New(why))
+	}
+	if pids := w.n.survivors(o); len(pids) > 0 { // it may still happen after the look
+		return w.doubt(ctx, o, errors.New("its node is gone or stands still, and process "+strings.Join(pids, ", ")+
+			" is at work on it"))
 	}
 	return w.reconcile(ctx, *o)
 }

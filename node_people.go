@@ -125,25 +125,34 @@ func (n *Node) settleable(ctx context.Context, a *Agent, decision Hash) error {
 	return nil
 }
 
-// survived refuses to settle an open effect while processes that its worker left behind go on with it.
+// survived refuses to settle an open effect while processes are at work on it, or may go on with it.
 func (n *Node) survived(a *Agent, i int) error {
-	if n.Survivors == nil || i < 0 {
+	if i < 0 {
 		return nil
 	}
 	o := &a.fold.Open[i]
-	pids := n.Survivors(o.Key.String())
+	pids := n.survivors(o)
 	if len(pids) == 0 {
 		return nil
 	}
+	all := strings.Join(pids, " ")
+	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: process %s is at work on it; nothing was "+
+		"settled", o.toolName(), a.called(), strings.Join(pids, ", "))),
+		"wait until it has ended; if it is stopped, let it go on with kill -CONT "+all+", or end it with kill -9 "+all+
+			"; or, if it does not matter what it still does, settle with --still-running")
+}
+
+// survivors are the processes still at work on an open effect.
+func (n *Node) survivors(o *Open) []string {
+	if n.Survivors == nil {
+		return nil
+	}
+	pids := n.Survivors(o.Key.String())
 	words := make([]string, min(len(pids), 20))
 	for k := range words {
 		words[k] = strconv.Itoa(pids[k])
 	}
-	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: what it started runs on as process %s; "+
-		"nothing was settled",
-		o.toolName(), a.called(), strings.Join(words, ", "))),
-		"wait until they have ended, or end them: kill "+strings.Join(words, " ")+"; or, if it does not matter what "+
-			"they do, settle with --still-running")
+	return words
 }
 
 // Question is something an agent asks people: it sleeps until an event called answer arrives, and says in its note what

@@ -19,11 +19,14 @@ type effect struct {
 // perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class
 // once starts, or if the advice cost something to get.
 func (w *work) perform(ctx context.Context, effects []effect) error {
-	if ready, err := w.ready(ctx, effects); err != nil || !ready {
-		return err
+	marks := w.n.mark(effects)
+	ready, err := w.ready(ctx, effects)
+	var r *rehearsal
+	if ready && err == nil {
+		r, err = w.n.rehearsal(ctx, w.a)
 	}
-	r, err := w.n.rehearsal(ctx, w.a)
-	if err != nil {
+	if !ready || err != nil {
+		marks.end()
 		return err
 	}
 	once := false
@@ -31,7 +34,8 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 		effects[i].caller = w.a.fold
 	}
 	all := w.callAll(ctx, effects, r)
-	for i := range all { // first what is known: a doubt about one must not lose the outcome of another
+	w.marks = append(w.marks, marks...) // until what came of them is durable
+	for i := range all {                // first what is known: a doubt about one must not lose the outcome of another
 		if all[i].outcome != nil {
 			once = once || !effects[i].open.Effect.Repeatable()
 			w.noteUnheard(&effects[i].open, all[i].outcome)
@@ -57,7 +61,7 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
 	yields := w.yields
 	see := w.look
-	if w.mustFlush(effects) {
+	if w.mustFlush(effects) && len(w.pending) > 0 {
 		see = w.flush
 	}
 	if err := see(ctx); err != nil || w.yields == yields {
@@ -81,6 +85,38 @@ func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
 		}
 	}
 	return ready, nil
+}
+
+// marks say that this process is at work on effects.
+type marks []func()
+
+// mark makes known that this node is at work on the once effects among these, before anything is looked at: from here
+// on nobody else finds that they did not happen, even if this process is stopped for long.
+func (n *Node) mark(effects []effect) (all marks) {
+	for i := range effects {
+		if n.Working != nil && effects[i].once() {
+			all = append(all, n.Working(effects[i].open.Key.String()))
+		}
+	}
+	return all
+}
+
+func (m marks) end() {
+	for _, done := range m {
+		done()
+	}
+}
+
+// once reports whether an effect must not happen twice.
+func (e *effect) once() bool {
+	_, call := e.open.Action.(Execute)
+	return call && !e.open.Effect.Repeatable()
+}
+
+// unmark ends the marks of effects whose outcome is durable, or given up.
+func (w *work) unmark() {
+	w.marks.end()
+	w.marks = nil
 }
 
 // called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given
@@ -205,7 +241,7 @@ func (w *work) call(c *callContext, e *effect) called {
 		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
 			return not
 		}
-		if res, err = n.callTool(c, c.node, tool, call); errors.Is(err, errLeft) {
+		if res, err = n.callTool(c, c.node, tool, call, e.once()); errors.Is(err, errLeft) {
 			n.Log.Error("tool ignores its context: it is left behind", "tool", a.Tool, "agent", call.Agent.Short(),
 				"decision", call.Decision.Short())
 		}
@@ -256,13 +292,18 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 
 // callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind:
 // errLeft.
-func (n *Node) callTool(ctx, node context.Context, t Tool, c Call) (Result, error) {
+func (n *Node) callTool(ctx, node context.Context, t Tool, c Call, once bool) (Result, error) {
 	b := Begun{What: ObservedCall, Agent: c.Agent, Decision: c.Decision}
 	if n.Observer != nil {
 		b.Tool, b.Name = t.Spec().Name, c.Caller.Intent.Name
 	}
 	ctx, over := n.observe(ctx, b)
-	res, err := n.tooling(node, c.Agent, func() (Result, error) { return t.Call(ctx, c) })
+	res, err := n.tooling(node, c.Agent, func() (Result, error) {
+		if once && n.Working != nil {
+			defer n.Working(c.Key)() // also when it is left behind
+		}
+		return t.Call(ctx, c)
+	})
 	over(Over{Signal: res.Signal, Err: err})
 	return res, err
 }

@@ -494,7 +494,7 @@ func (h *Home) Node(ctx context.Context, s perdure.Store) (*perdure.Node, error)
 // base is what every node over a store of this home has: the key it signs with, whom it trusts, what it has seen, the
 // schemas it knows, the vault and the place of the store. Its guard is for the caller to add.
 func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err error) {
-	n = &perdure.Node{Store: s, Vault: h.Vault(), Survivors: tool.Survivors}
+	n = &perdure.Node{Store: s, Vault: h.Vault(), Survivors: tool.Survivors, Working: tool.Working}
 	if n.Key, err = h.Signer(ctx); err != nil {
 		return nil, err
 	}

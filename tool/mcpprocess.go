@@ -19,6 +19,7 @@ type process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc // kills its process group
 	stderr *output
+	calls  *calls // that it has not answered, which it has open, too
 
 	started bool
 	stdin   io.WriteCloser
@@ -35,7 +36,8 @@ func (m *MCP) newProcess() *process {
 	// it lives as long as the connection, not as the call that began it
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{cmd: exec.CommandContext(ctx, m.Command[0], m.Command[1:]...), cancel: cancel,
-		stderr: newOutput(maxStderr, maxStderr), ended: make(chan struct{})}
+		stderr: newOutput(maxStderr, maxStderr), calls: newServerCalls(), ended: make(chan struct{})}
+	p.cmd.ExtraFiles = p.calls.inherited()
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = m.Dir, environ(env), p.stderr, waitOutput
 	return p
 }
@@ -58,6 +60,7 @@ func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	if err := startGroup(p.cmd); err != nil {
 		p.cancel()
+		p.calls.close()
 		return nil, err
 	}
 	p.started = true
@@ -82,6 +85,7 @@ func (p *process) Close() error {
 			<-exited
 			killGroup(p.cmd)
 			p.cancel()
+			p.calls.close()
 		}()
 		for _, next := range []func(){func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }, p.cancel} {
 			grace := time.NewTimer(endGrace)
@@ -103,6 +107,14 @@ func (p *process) kill() {
 		p.cancel()
 		_ = p.Close()
 	}
+}
+
+// given notes, until done is called, that the server has a call to answer. What it started keeps the note, too.
+func (p *process) given(key string) (done func()) {
+	if p == nil {
+		return func() {}
+	}
+	return p.calls.add(key)
 }
 
 // wait waits until nothing is left of the server.

@@ -51,9 +51,16 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			}
 			return t.unreached(err), nil
 		}
-		sent := new(atomic.Bool)
+		sent, over := new(atomic.Bool), func() {}
+		if !t.spec.Effect.Repeatable() {
+			over = s.process.given(c.Key) // one that does not answer is at work on it as long as it lives
+		}
 		res, err := s.CallTool(context.WithValue(ctx, sentKey{}, sent),
 			&mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
+		if answer := new(jsonrpc.Error); err == nil || !sent.Load() ||
+			errors.As(err, &answer) && answer.Code != rejectedByTransport {
+			over()
+		}
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}

@@ -259,7 +259,7 @@ func settleCommand() *cobra.Command {
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
 	choiceFlag(c, signal, "signal", "ok if it happened, failed if it did not and will not")
 	result := c.Flags().String("result", "", "what it returned: JSON, - for standard input, or @FILE")
-	running := c.Flags().Bool("still-running", false, "settle although processes that the effect started still run")
+	running := c.Flags().Bool("still-running", false, "settle although processes are still at work on the effect")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if signal.value == "" {
 			return perdure.Invalid(errors.New("say whether it happened: --signal ok, or --signal failed"))

@@ -35,6 +35,9 @@ func build(m *testing.M) (int, error) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg { // this process is the MCP server of a test
 		return 0, serve(os.Args[2])
 	}
+	if len(os.Args) > 1 && os.Args[1] == detachedArg {
+		return 0, payOnceTold()
+	}
 	dir, err := os.MkdirTemp("", "perdure-hostile-*")
 	if err != nil {
 		return 1, err
