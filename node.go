@@ -21,6 +21,7 @@ type Node struct {
 	Key      *Signer            // signs what the node writes
 	Policy   Policy             // nil denies everything
 	Trust    *Trust             // whose entries count, besides those of Key; nil: nobody's
+	TrustNow func() *Trust      // whose entries count now, asked whenever it matters; nil: as Trust or SetTrust said
 	Tools    []Tool             // what it can do
 	Advisors map[string]Advisor // by the name an intent asks for; "" for those that name none
 
@@ -65,9 +66,9 @@ type Node struct {
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
 	refusals   refusals
-	instance   Key                   // names this node in claims: its key may be that of other processes, too
-	trusted    atomic.Pointer[Trust] // Trust and the key
-	placed     atomic.Pointer[Hash]  // where the seat of its agents is; nil: not known yet
+	instance   Key // names this node in claims: its key may be that of other processes, too
+	trusted    atomic.Pointer[trusting]
+	placed     atomic.Pointer[Hash] // where the seat of its agents is; nil: not known yet
 }
 
 // resting is an agent this node found nothing to do for.
@@ -120,12 +121,17 @@ func (n *Node) fit() error {
 	return n.unfit
 }
 
+// trusting is whom a node was told to trust, and these with its own key.
+type trusting struct{ told, all *Trust }
+
 // withKey is whom this node trusts: itself, and whom it was told to.
-func (n *Node) withKey(t *Trust) *Trust {
-	if t == nil {
-		t = new(Trust)
+func (n *Node) withKey(t *Trust) *trusting {
+	others := t
+	if others == nil {
+		others = new(Trust)
 	}
-	return t.With(Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope})
+	own := Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope}
+	return &trusting{told: t, all: others.With(own)}
 }
 
 // trust is whom this node trusts now. A node without a key trusts nobody.
@@ -133,10 +139,16 @@ func (n *Node) trust() *Trust {
 	if n.init() != nil {
 		return new(Trust)
 	}
-	return n.trusted.Load()
+	was := n.trusted.Load()
+	if n.TrustNow != nil {
+		if now := n.TrustNow(); now != nil && now != was.told {
+			return n.setTrust(now).all
+		}
+	}
+	return was.all
 }
 
-// Trusted is whose entries count for this node, now: what Trust says, or what SetTrust said since, and its own key.
+// Trusted is whose entries count for this node, now: those TrustNow names, or SetTrust or Trust did, and its own key.
 func (n *Node) Trusted() *Trust { return n.trust() }
 
 // SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
@@ -144,10 +156,16 @@ func (n *Node) SetTrust(t *Trust) {
 	if n.init() != nil {
 		return
 	}
-	n.trusted.Store(n.withKey(t))
+	n.setTrust(t)
+}
+
+func (n *Node) setTrust(t *Trust) *trusting {
+	now := n.withKey(t)
+	n.trusted.Store(now)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.rests) // what was held may count now
+	return now
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.

@@ -20,6 +20,9 @@ func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
+	if e, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
+		return e, err
+	}
 	for range maxTells {
 		if e, err := n.tell(ctx, id, ev); !errors.Is(err, errStopped) {
 			return e, err
@@ -35,6 +38,49 @@ const maxTells = 4
 // errStopped is why something was not told: this process was stopped for long, and what it is written on may have been
 // collected since.
 var errStopped = errors.New("stopped for long")
+
+// tellKept tells an agent in the cache what happened, without reading it: the entry is added only if it is still the
+// agent that this node holds, which the store says as it adds it. Nil: it is not, or there is more to look at.
+func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+	if ev.Notice != nil || len(ev.Set) > 0 || ctx.Value(headsKey{}) != nil || ctx.Value(journalKey{}) != nil {
+		return nil, nil
+	}
+	n.mu.Lock()
+	a := n.cache[id]
+	n.mu.Unlock()
+	if a == nil || a.depth != Full || a.fold.Ended != nil || a.fold.Received(&ev) || n.lacks(ctx, a) {
+		return nil, nil
+	}
+	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
+	if err == nil {
+		err = n.guard(entries[len(entries)-1])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	event := entries[len(entries)-1]
+	entries, told = n.summed(ctx, a, told, entries)
+	switch err := n.Store.Append(ctx, id, a.Heads(), entries...); {
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
+		return nil, nil // it has gone on, or away: it is read first
+	case err != nil:
+		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
+	n.see(told, nil)
+	n.remember(told)
+	return event, nil
+}
+
+// lacks reports whether the witness knows of entries that the cache does not have at hand, or cannot say.
+func (n *Node) lacks(ctx context.Context, a *Agent) bool {
+	if n.Witness == nil {
+		return false
+	}
+	seen, err := n.Witness.Seen(ctx, a.ID())
+	return err != nil || slices.ContainsFunc(seen, func(h Hash) bool {
+		return a.fold.head(h) == nil && a.recent(h) == nil
+	})
+}
 
 func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	a, derived, begun, err := n.listening(ctx, id)

@@ -20,13 +20,18 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if err != nil {
 		return nil, err
 	}
+	return createBy(ctx, n, g)
+}
+
+// createBy makes an agent by a node whose name was checked, and lists it.
+func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
+	s := n.Store
 	if g.Intent.Name == "" {
 		if g.Intent.Name, err = FreeName(ctx, s, Slug(g.Intent.Goal)); err != nil {
 			return nil, err
 		}
 	}
-	a, err := n.Create(ctx, g)
-	if err != nil {
+	if a, err = n.Create(ctx, g); err != nil {
 		return nil, err
 	}
 	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
@@ -104,6 +109,17 @@ func FreeName(ctx context.Context, s perdure.Store, name string) (string, error)
 		return name, nil
 	}
 	taken := map[string]bool{}
+	if !strings.ContainsAny(name, "*?") {
+		for _, err := range l.List(ctx, perdure.Filter{Name: name, Limit: 1}) {
+			if err != nil {
+				return "", err
+			}
+			taken[name] = true
+		}
+		if !taken[name] {
+			return name, nil
+		}
+	}
 	for one, err := range l.List(ctx, perdure.Filter{Name: name + "*"}) {
 		if err != nil {
 			return "", err

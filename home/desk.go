@@ -152,6 +152,14 @@ func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentI
 	return id, err
 }
 
+// named is Find for what looks at the agent anyway: a whole id is not looked up twice.
+func (d *Desk) named(ctx context.Context, v *Visitor, arg string) (id perdure.AgentID, err error) {
+	if v.Everything() && v.Link == nil && v.May(VerbMemory) == nil && id.UnmarshalText([]byte(arg)) == nil {
+		return id, nil
+	}
+	return d.Find(ctx, v, arg)
+}
+
 // Shows reports whether an agent is there for a visitor: its scope is theirs, and it keeps no notes that are not for
 // them.
 func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
@@ -251,7 +259,7 @@ func (d *Desk) Event(
 	if ev.Name == "" {
 		return nil, false, perdure.Invalid(errors.New("an event needs a name"))
 	}
-	id, err := d.Find(ctx, v, arg)
+	id, err := d.named(ctx, v, arg)
 	if err != nil {
 		return nil, false, err
 	}
@@ -415,7 +423,13 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err := f.Refer(d.Home, "", &g); err != nil {
 		return nil, err
 	}
-	return d.Home.Create(ctx, d.Store, g)
+	if len(g.Charter.Policies) > 0 {
+		return d.Home.Create(ctx, d.Store, g)
+	}
+	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
+		return nil, err
+	}
+	return createBy(ctx, d.Node, g)
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.

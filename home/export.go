@@ -167,7 +167,7 @@ func (h *Home) giveSeat(ctx context.Context, s perdure.Store, id perdure.AgentID
 	}
 	var to perdure.Key
 	if taker != "" {
-		if to, err = takerKey(n.Trust, taker); err != nil {
+		if to, err = takerKey(n.Trusted(), taker); err != nil {
 			return perdure.Invalid(fmt.Errorf("whom it is for: %w", err))
 		}
 	}

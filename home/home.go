@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -83,6 +84,18 @@ type Home struct {
 
 	mu     sync.Mutex // guards what is found out on first use: seen, looked and judged
 	judged *bool      // whether what the home says counts, once that is known
+
+	// What files were read as: a server asks for them with every request, and they count as they are then.
+	key    disk.Kept[*perdure.Signer]
+	trust  disk.Kept[*perdure.Trust]
+	whole  atomic.Pointer[ownTrust]
+	tokens tokenFiles
+}
+
+// ownTrust is a trust file together with the key of the home.
+type ownTrust struct {
+	file, all *perdure.Trust
+	key       *perdure.Signer
 }
 
 func (h *Home) note(format string, args ...any) {
@@ -440,7 +453,8 @@ func (h *Home) Key() (*perdure.Signer, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
-	s, err := keyfile.Read(filepath.Join(h.Dir, KeyFile))
+	path := filepath.Join(h.Dir, KeyFile)
+	s, err := h.key.Get(path, func() (*perdure.Signer, error) { return keyfile.Read(path) })
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
 		return nil, nil
 	}
@@ -490,6 +504,10 @@ func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err 
 	if n.Trust, err = h.Trust(); err != nil {
 		return nil, err
 	}
+	n.TrustNow = func() *perdure.Trust {
+		t, _ := h.Trust() // without an answer it stays as it was; FollowTrust says so
+		return t
+	}
 	if n.Witness, err = h.witness(); err != nil {
 		return nil, err
 	}
@@ -497,8 +515,8 @@ func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err 
 	return n, err
 }
 
-// Trust is whom this home trusts: those it names, and its own key, as for a node. A home that was found and not
-// accepted trusts nobody.
+// Trust is whom this home trusts now: those it names, and its own key, as for a node. A home that was found and not
+// accepted trusts nobody. While the files are the same, so is what it returns.
 func (h *Home) Trust() (*perdure.Trust, error) {
 	if !h.counts() {
 		return perdure.NewTrust(), nil
@@ -507,10 +525,23 @@ func (h *Home) Trust() (*perdure.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err := h.Key(); err == nil && s != nil { // one that cannot be read signs nothing
-		t = t.With(ownLine(s))
+	s, err := h.Key()
+	if err != nil {
+		s = nil // one that cannot be read signs nothing
 	}
-	return t, nil
+	was := h.whole.Load()
+	if was != nil && was.file == t && was.key == s {
+		return was.all, nil
+	}
+	w := &ownTrust{file: t, key: s, all: t}
+	if s != nil {
+		w.all = t.With(ownLine(s))
+	}
+	if was != nil && was.all.String() == w.all.String() {
+		w.all = was.all // it was read again, and says the same
+	}
+	h.whole.Store(w)
+	return w.all, nil
 }
 
 // ownLine trusts the key of a home with everything in it.
@@ -523,15 +554,19 @@ func (h *Home) ReadTrust() (*perdure.Trust, error) {
 	if h.Dir == "" {
 		return perdure.NewTrust(), nil
 	}
-	f, err := disk.Open(filepath.Join(h.Dir, TrustFile))
+	path := filepath.Join(h.Dir, TrustFile)
+	t, err := h.trust.Get(path, func() (*perdure.Trust, error) {
+		f, err := disk.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := perdure.ParseTrust(f)
+		return t, errors.Join(err, f.Close())
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return perdure.NewTrust(), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	t, err := perdure.ParseTrust(f)
-	return t, errors.Join(err, f.Close())
+	return t, err
 }
 
 // Agent is the agent that a name or the beginning of an id means, as this home sees it.

@@ -113,7 +113,7 @@ func (h *Home) Resume(ctx context.Context, n *perdure.Node, a *perdure.Agent, wh
 
 // admit makes an agent count here that is held, and says what it vouched for.
 func (h *Home) admit(ctx context.Context, n *perdure.Node, a *perdure.Agent, why string) (bool, error) {
-	held := n.Trust.Counts(a)
+	held := n.Trusted().Counts(a)
 	if held == nil {
 		return false, nil
 	}

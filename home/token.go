@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -290,8 +291,8 @@ func (s *Sealed) open(secret []byte, id string) (*perdure.Signer, error) {
 // it.
 var ErrToken = fmt.Errorf("this token is not good: %w", ErrUnknown)
 
-// Unlock is the token of a text, and the key of the person whose it is. Every use reads the file: what was revoked is
-// refused at once.
+// Unlock is the token of a text, and the key of the person whose it is. Every use looks at the file: what was revoked
+// is refused at once, and so is the token of somebody whose key was.
 func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, error) {
 	id, secret, err := splitToken(text)
 	if err != nil || h.Dir == "" {
@@ -310,8 +311,25 @@ func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, erro
 	if t.Person == nil {
 		return t, nil, nil
 	}
+	if err := h.notRevoked(t.Person.Key); err != nil {
+		return nil, nil, err
+	}
 	s, err := t.Person.open(secret, t.ID)
 	return t, s, err
+}
+
+// notRevoked refuses a person whose key counts for nothing any more.
+func (h *Home) notRevoked(k perdure.Key) error {
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	for _, who := range trust.Trustees() {
+		if who.Key == k && who.Revoked {
+			return ErrToken
+		}
+	}
+	return nil
 }
 
 func splitToken(text string) (id string, secret []byte, err error) {
@@ -327,15 +345,50 @@ func splitToken(text string) (id string, secret []byte, err error) {
 	return strings.ToLower(id), secret, nil
 }
 
-// readToken reads the file of a token or a link.
-func (h *Home) readToken(id string) (*Token, error) {
-	path := h.tokenFile(id, false)
-	b, err := disk.ReadFile(path, maxToken)
-	link := errors.Is(err, fs.ErrNotExist)
-	if link {
-		path = h.tokenFile(id, true)
-		b, err = disk.ReadFile(path, maxToken)
+// tokenFiles are tokens as their files were read, by id.
+type tokenFiles struct {
+	mu  sync.Mutex
+	all map[string]*disk.Kept[*Token]
+}
+
+// maxTokenFiles bounds the tokens that are kept. Any other is read whenever it is used.
+const maxTokenFiles = 4096
+
+// get reads the file of a token, unless it is as it was when it was last read.
+func (f *tokenFiles) get(id, path string, read func() (*Token, error)) (*Token, error) {
+	f.mu.Lock()
+	k := f.all[id]
+	f.mu.Unlock()
+	if k != nil {
+		return k.Get(path, read)
 	}
+	k = new(disk.Kept[*Token])
+	t, err := k.Get(path, read)
+	if err != nil { // what nobody made takes no room
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil || len(f.all) >= maxTokenFiles {
+		f.all = map[string]*disk.Kept[*Token]{}
+	}
+	f.all[id] = k
+	return t, nil
+}
+
+// readToken is the token or link of an id, as its file is now.
+func (h *Home) readToken(id string) (*Token, error) {
+	t, err := h.tokens.get(id, h.tokenFile(id, false), func() (*Token, error) { return h.parseToken(id, false) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.parseToken(id, true)
+	}
+	return t, err
+}
+
+// parseToken reads the file of a token, or of a link.
+func (h *Home) parseToken(id string, link bool) (*Token, error) {
+	path := h.tokenFile(id, link)
+	b, err := disk.ReadFile(path, maxToken)
 	if err != nil {
 		return nil, err
 	}

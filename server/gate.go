@@ -35,8 +35,10 @@ func (g *gate) let(who string, l Limits, now time.Time) bool {
 		b = &bucket{float64(l.Burst), now}
 		g.all[who] = b
 	}
-	b.left = min(float64(l.Burst), b.left+now.Sub(b.at).Seconds()*l.Rate)
-	b.at = now
+	if now.After(b.at) { // of several at once, one may have looked at the clock before another
+		b.left = min(float64(l.Burst), b.left+now.Sub(b.at).Seconds()*l.Rate)
+		b.at = now
+	}
 	if b.left < 1 {
 		return false
 	}

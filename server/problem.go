@@ -1,10 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"sync"
@@ -172,11 +172,26 @@ func headersOf(p *problem, set func(name, value string)) {
 type plain[T any] struct{ value any }
 
 func (p plain[T]) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(view.Readable(p.value))
-	return b.Bytes(), err
+	if v, ok := p.value.(T); ok { // it is what goes over the wire
+		return json.Marshal(v)
+	}
+	return view.ReadableJSON(p.value)
+}
+
+// formats is JSON, in which what marshals itself is sent as it is: json would read all of it again.
+func formats() map[string]huma.Format {
+	f := huma.Format{Unmarshal: json.Unmarshal, Marshal: func(w io.Writer, v any) error {
+		m, ok := v.(json.Marshaler)
+		if !ok {
+			return huma.DefaultJSONFormat.Marshal(w, v)
+		}
+		b, err := m.MarshalJSON()
+		if err == nil {
+			_, err = w.Write(append(b, '\n'))
+		}
+		return err
+	}}
+	return map[string]huma.Format{"application/json": f, "json": f}
 }
 
 // Schema implements huma.SchemaProvider.

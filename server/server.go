@@ -148,6 +148,7 @@ func (s *Server) register(mux *http.ServeMux) {
 		"problems (RFC 9457)."
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath = "", "", "/openapi"
 	c.CreateHooks = nil // no $schema in every answer
+	c.Formats = formats()
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "a token of perdure token new"},
 	}

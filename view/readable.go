@@ -33,27 +33,58 @@ func (o object) get(name string) any {
 }
 
 // MarshalJSON keeps the order of the fields.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := new(bytes.Buffer)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	b.WriteByte('{')
-	for i, f := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := enc.Encode(f.name); err != nil {
-			return nil, err
-		}
-		b.Truncate(b.Len() - 1)
-		b.WriteByte(':')
-		if err := enc.Encode(f.value); err != nil {
-			return nil, err
-		}
-		b.Truncate(b.Len() - 1)
+func (o object) MarshalJSON() ([]byte, error) { return readableJSON(o) }
+
+// ReadableJSON is Readable as JSON.
+func ReadableJSON(v any) ([]byte, error) { return readableJSON(Readable(v)) }
+
+func readableJSON(v any) ([]byte, error) {
+	w := jsonWriter{b: new(bytes.Buffer)}
+	w.enc = json.NewEncoder(w.b)
+	w.enc.SetEscapeHTML(false)
+	err := w.write(v)
+	return w.b.Bytes(), err
+}
+
+// jsonWriter writes records within records in one go: what json makes of each would be read again by the one around it.
+type jsonWriter struct {
+	b   *bytes.Buffer
+	enc *json.Encoder
+}
+
+func (w *jsonWriter) write(v any) error {
+	switch x := v.(type) {
+	case object:
+		return w.list('{', '}', len(x), func(i int) error {
+			if err := w.write(x[i].name); err != nil {
+				return err
+			}
+			w.b.WriteByte(':')
+			return w.write(x[i].value)
+		})
+	case []any:
+		return w.list('[', ']', len(x), func(i int) error { return w.write(x[i]) })
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	err := w.enc.Encode(v)
+	if err == nil {
+		w.b.Truncate(w.b.Len() - 1) // the end of the line
+	}
+	return err
+}
+
+// list writes n things between two brackets.
+func (w *jsonWriter) list(begin, end byte, n int, each func(i int) error) error {
+	w.b.WriteByte(begin)
+	for i := range n {
+		if i > 0 {
+			w.b.WriteByte(',')
+		}
+		if err := each(i); err != nil {
+			return err
+		}
+	}
+	w.b.WriteByte(end)
+	return nil
 }
 
 // MarshalYAML keeps the order of the fields.

@@ -20,7 +20,7 @@ func benchCommand() *cobra.Command {
 	c.AddCommand(benchCodecCommand(), benchStepsCommand(), benchDurableCommand(), benchResumeCommand(),
 		benchDormantCommand(),
 		benchAppendCommand(), benchCapsuleCommand(), benchTalkCommand(), benchPolicyCommand(),
-		benchSearchCommand())
+		benchSearchCommand(), benchServeCommand())
 	return c
 }
 
@@ -229,6 +229,25 @@ func benchPolicyCommand() *cobra.Command {
 	var each time.Duration
 	b.duration(&each, time.Second, "how long to measure each figure")
 	return b.measures(func() (measured, error) { return bench.Policy(b.Context(), each) })
+}
+
+func benchServeCommand() *cobra.Command {
+	b := newBench("bench serve", true).onDisk("a home is in a folder")
+	s := bench.Serve{Done: b.done}
+	b.count(&s.Clients, "clients", 64, 1, "clients at once")
+	b.count(&s.Agents, "agents", 256, 1, "agents that events are spread over")
+	b.count(&s.Each, "each", 200, 1, "requests of each client, of each kind")
+	b.bytes(&s.Payload, "payload", 1024, 0, "bytes of the data of an event")
+	b.count(&s.Readers, "readers", 1000, 1, "readers of a stream")
+	b.count(&s.Events, "events", 100, 1, "events that each reader gets")
+	b.count(&s.Rounds, "rounds", 3, 1, "rounds, in which server and bare handler take turns")
+	return b.measures(func() (r measured, err error) {
+		err = b.With(func() (err error) {
+			r, err = s.Run(b.Context(), &b.Place)
+			return err
+		})
+		return r, err
+	})
 }
 
 func benchSearchCommand() *cobra.Command {

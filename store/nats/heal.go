@@ -1,0 +1,264 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Heal implements perdure.Healer. What can be read of the agent, what lies aside of it and the good copy are put
+// together.
+func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	if err := s.writable(ctx); err != nil {
+		return out, s.wrote("heal", id, err)
+	}
+	done, err := s.turns.take(ctx, id)
+	if err != nil {
+		return out, s.wrote("heal", id, err)
+	}
+	defer done()
+	for out, err = s.heal(ctx, id, good); errors.Is(err, errMoved); {
+		out, err = s.heal(ctx, id, good)
+	}
+	if err == nil && out.Entries > 0 {
+		var a *perdure.Agent
+		if a, err = perdure.Load(ctx, s, id); err == nil {
+			err = s.list(ctx, a.Listing(time.Now()), true)
+		}
+	}
+	return out, s.wrote("heal", id, err)
+}
+
+func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
+	s.states.forget(id) // what was known to be there may be lost
+	found, err := s.salvage(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	aside, err := s.asideOf(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	if found.last == 0 && len(aside) == 0 {
+		return out, perdure.ErrNotFound
+	}
+	if len(good) == 0 {
+		if err := found.depth.Healable(); err != nil {
+			return out, err
+		}
+	}
+	whole, rest := out.Join(slices.Concat(found.entries, aside, good))
+	out.Gained, out.Aside = out.Entries-int64(len(found.entries)), int64(len(rest))
+	if found.faults == 0 && out.Gained == 0 {
+		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
+	}
+	if err := s.setAside(ctx, id, rest); err != nil {
+		return out, err
+	}
+	if len(whole) == 0 {
+		gone := &commit{prev: found.last}
+		if err := s.commit(ctx, id, gone); err != nil {
+			return out, err
+		}
+		if _, err := s.store(ctx, s.streams.lists(id), nil, anything); err != nil {
+			return out, err
+		}
+		return out, s.clear(ctx, id, gone.seq, 1)
+	}
+	return out, s.renew(ctx, id, found.last, perdure.Full, func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range whole {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+}
+
+// salvaged is what can be read of an agent.
+type salvaged struct {
+	entries []*perdure.Entry
+	faults  int
+	last    uint64 // its last message, whatever is in it
+	depth   perdure.Depth
+}
+
+// salvage reads every entry that is what was written, and counts what is wrong.
+func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, err error) {
+	m, err := s.get(ctx, s.streams.log, query{Last: s.streams.logs(id)})
+	if err != nil || m == nil {
+		return out, err
+	}
+	out.last = m.Seq
+	first := uint64(1)
+	if tip, err := decodeCommit(id, m.Seq, m.Data); err == nil {
+		first, out.depth = tip.root(), tip.depth
+		if tip.gone() {
+			return out, nil
+		}
+	}
+	var last *commit
+	for m, err := range s.between(ctx, s.streams.logs(id), first, out.last) {
+		if err != nil {
+			return out, err
+		}
+		c, err := decodeCommit(id, m.Seq, m.Data)
+		if err != nil {
+			out.faults++
+			continue
+		}
+		for _, missing := range s.missing(ctx, id, last, c) {
+			if missing == nil {
+				out.faults++
+			} else {
+				s.legible(ctx, id, missing, &out)
+			}
+		}
+		s.legible(ctx, id, c, &out)
+		last = c
+	}
+	if last == nil || last.seq != out.last || last.count != int64(len(out.entries)) {
+		out.faults++
+	}
+	return out, s.usable(ctx)
+}
+
+// missing are the commits between two that are not in the log: as pruning left them, oldest first, or nil for what is
+// lost.
+func (s *Store) missing(ctx context.Context, id perdure.AgentID, last, c *commit) (out []*commit) {
+	end := uint64(0)
+	if last != nil {
+		end = last.seq
+	}
+	for at := c; at.base != 0 && at.prev > end; {
+		prev, err := s.at(ctx, id, at.prev)
+		if out = append(out, prev); err != nil {
+			break
+		}
+		at = prev
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// legible reads the entries of a commit that can be read.
+func (s *Store) legible(ctx context.Context, id perdure.AgentID, c *commit, out *salvaged) {
+	next := 0
+	for next < c.total {
+		for i, e := range s.content(ctx, id, c, next) {
+			if e.err != nil {
+				break
+			}
+			out.entries, next = append(out.entries, e.Entry), i+1
+		}
+		if next >= c.total {
+			return
+		}
+		out.faults++
+		// what is in the pages after the one that cannot be read
+		i := slices.IndexFunc(c.pages, func(p page) bool { return p.first > next })
+		if i < 0 {
+			return
+		}
+		next = c.pages[i].first
+	}
+}
+
+// asideOf reads what lies aside of the agent.
+func (s *Store) asideOf(ctx context.Context, id perdure.AgentID) (out []*perdure.Entry, err error) {
+	m, err := s.get(ctx, s.streams.row, query{Last: s.streams.aside(id)})
+	if err != nil || m == nil {
+		return nil, err
+	}
+	c, err := decodeCommit(id, m.Seq, m.Data)
+	if err != nil {
+		return nil, nil // nothing of it can be read
+	}
+	var found salvaged
+	s.legible(ctx, id, c, &found)
+	return found.entries, s.usable(ctx)
+}
+
+// setAside keeps what has no place, in the place of what was kept before.
+func (s *Store) setAside(ctx context.Context, id perdure.AgentID, rest []*perdure.Entry) error {
+	before, err := s.lastOf(ctx, s.streams.row, ">")
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		w, c := &sheet{s: s, id: id, aside: true}, &commit{count: int64(len(rest))}
+		for _, e := range rest {
+			if err := w.add(ctx, e); err != nil {
+				return err
+			}
+		}
+		if err := w.finish(ctx, c); err != nil {
+			return err
+		}
+		if _, err := s.store(ctx, s.streams.aside(id), c.encode(id), anything); err != nil {
+			return err
+		}
+	}
+	err = s.purge(ctx, s.streams.row, s.streams.aside(id), before+1)
+	if err == nil {
+		err = s.purge(ctx, s.streams.row, s.streams.sides(id), before+1)
+	}
+	return err
+}
+
+// Ailing implements perdure.Healer: the agents of which something lies aside, and those whose last commits are gone
+// though a node saw them.
+func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment, error) {
+	out := map[perdure.AgentID]perdure.Ailment{}
+	err := s.index.sync(ctx)
+	if err == nil {
+		s.index.mu.Lock()
+		for id, l := range s.index.all {
+			if l.claim.At > l.seq {
+				out[id] = perdure.Ailment{Reason: fmt.Errorf("%w (message %d)", errLost, l.claim.At), Gone: !l.there()}
+			}
+		}
+		s.index.mu.Unlock()
+		err = s.asides(ctx, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for damaged agents: %w", err)
+	}
+	return out, nil
+}
+
+// asides adds the agents of which something lies aside.
+func (s *Store) asides(ctx context.Context, out map[perdure.AgentID]perdure.Ailment) error {
+	var info streamInfo
+	err := s.try(ctx, func(ctx context.Context) error {
+		info = streamInfo{}
+		in := map[string]any{"subjects_filter": s.streams.prefix + "aside.*"}
+		return s.api(ctx, "STREAM.INFO", s.streams.row, in, &info)
+	})
+	if err != nil {
+		return err
+	}
+	for subject := range info.State.Subjects {
+		id, ok := agentOf(subject)
+		if !ok {
+			continue
+		}
+		m, err := s.get(ctx, s.streams.row, query{Last: subject})
+		if err != nil {
+			return err
+		}
+		n := int64(0)
+		if m != nil {
+			if c, err := decodeCommit(id, m.Seq, m.Data); err == nil {
+				n = c.count
+			}
+		}
+		l, err := s.listing(ctx, id)
+		out[id] = perdure.Ailment{Name: l.Name, Gone: errors.Is(err, perdure.ErrNotFound),
+			Reason: fmt.Errorf("%d entries of it lie aside: what they are written on cannot be read", n)}
+	}
+	return nil
+}

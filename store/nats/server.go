@@ -1,0 +1,218 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/perdure/perdure"
+)
+
+// minMinor is the oldest server, 2.11: older ones cannot read several messages at once.
+const minMinor = 11
+
+// server is what is known of the servers.
+type server struct {
+	level    int // of JetStream's API
+	place    perdure.Hash
+	feed     perdure.Hash
+	replicas int
+	names    []string // of the servers that keep the log
+	synced   []string // of which these say that they sync always
+	payload  int      // the longest message
+}
+
+// ask refuses a server that is too old.
+func (v *server) ask(_ context.Context, s *Store) error {
+	version := s.conn.ConnectedServerVersion()
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) >= 2 {
+		major, err := strconv.Atoi(parts[0])
+		minor, err2 := strconv.Atoi(parts[1])
+		if err == nil && err2 == nil && (major < 2 || major == 2 && minor < minMinor) {
+			return perdure.WithHint(fmt.Errorf("the server is nats-server %s", version),
+				fmt.Sprintf("use nats-server 2.%d or newer", minMinor))
+		}
+	}
+	_, v.level = s.conn.ConnectedServerJetStream()
+	if v.payload = int(s.conn.MaxPayload()); v.payload < 64<<10 {
+		return perdure.WithHint(fmt.Errorf("the server takes messages of %d bytes at most", v.payload),
+			"set max_payload to 64 KiB or more")
+	}
+	return nil
+}
+
+// learn takes in what tells this store from others.
+func (v *server) learn(info *streamInfo) {
+	id := info.Config.Metadata[keyID]
+	v.place = perdure.HashOf(fmt.Appendf([]byte("place "), "%s %s", id, info.Config.Name))
+	// A stream that is made anew, also from a backup, has been created later.
+	v.feed = perdure.HashOf(fmt.Appendf([]byte("feed "), "%s %d", id, info.Created.UnixNano()))
+	v.replicas = max(1, info.Config.Replicas)
+	v.names = info.servers()
+}
+
+// syncsHere refuses the server that is connected, before anything is made on it, unless it syncs always.
+func (v *server) syncsHere(ctx context.Context, s *Store) error {
+	return v.demand(ctx, s, []string{s.conn.ConnectedServerName()})
+}
+
+// durable refuses servers of which not all that keep the log sync always.
+func (v *server) durable(ctx context.Context, s *Store) error {
+	if len(v.names) == 0 { // not a cluster
+		v.names = []string{s.conn.ConnectedServerName()}
+	}
+	return v.demand(ctx, s, v.names)
+}
+
+func (v *server) demand(ctx context.Context, s *Store, names []string) error {
+	said := s.syncs(ctx, names)
+	v.synced = nil
+	for _, name := range names {
+		always, known := said[name]
+		switch {
+		case always:
+			v.synced = append(v.synced, name)
+		case s.name.Unsafe:
+		case known:
+			return perdure.WithHint(
+				fmt.Errorf("server %s does not sync always: it loses what it acknowledged when its power is cut", name),
+				"set sync_interval: always in the jetstream block of its configuration, or accept the loss with "+
+					"?unsafe=1")
+		default:
+			return perdure.WithHint(
+				fmt.Errorf("server %s does not say whether it syncs always: only its monitoring tells", name),
+				"name where it answers with ?monitor=http://HOST:8222 (once per server), or accept the risk with "+
+					"?unsafe=1")
+		}
+	}
+	return nil
+}
+
+// pingTime is how long servers have to say how they are set up.
+const pingTime = 2 * time.Second
+
+// syncs asks servers whether they sync always: those whose system account is open to this one, and the monitors.
+func (s *Store) syncs(ctx context.Context, names []string) map[string]bool {
+	out := map[string]bool{}
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	s.askMonitors(ctx, out)
+	if slices.ContainsFunc(names, func(n string) bool { _, known := out[n]; return !known }) {
+		s.askSystem(ctx, names, out)
+	}
+	return out
+}
+
+// askSystem asks every server over NATS, which answers where the operator exports that to this account.
+func (s *Store) askSystem(ctx context.Context, names []string, out map[string]bool) {
+	answers := make(chan *client.Msg, 64)
+	inbox := s.conn.NewInbox()
+	sub, err := s.conn.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := s.conn.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, nil); err != nil {
+		return
+	}
+	for slices.ContainsFunc(names, func(n string) bool { _, known := out[n]; return !known }) {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-answers:
+			if m.Header.Get("Status") != "" { // nobody answers
+				return
+			}
+			var got struct {
+				Server struct{ Name string } `json:"server"`
+				Data   struct {
+					Config struct {
+						Always bool `json:"sync_always"`
+					} `json:"config"`
+				} `json:"data"`
+			}
+			if json.Unmarshal(m.Data, &got) == nil && got.Server.Name != "" {
+				out[got.Server.Name] = got.Data.Config.Always
+			}
+		}
+	}
+}
+
+// askMonitors asks the monitors that the URL names.
+func (s *Store) askMonitors(ctx context.Context, out map[string]bool) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	for _, at := range s.name.monitors {
+		if name, always, err := askMonitor(ctx, transport, at); err == nil {
+			out[name] = always
+		}
+	}
+}
+
+func askMonitor(ctx context.Context, t *http.Transport, at string) (name string, always bool, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(at, "/")+"/varz", nil)
+	if err != nil {
+		return "", false, err
+	}
+	answer, err := t.RoundTrip(r)
+	if err != nil {
+		return "", false, err
+	}
+	defer answer.Body.Close()
+	var got struct {
+		Name      string `json:"server_name"`
+		JetStream struct {
+			Config struct {
+				Always bool `json:"sync_always"`
+			} `json:"config"`
+		} `json:"jetstream"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 4<<20)).Decode(&got); err != nil {
+		return "", false, err
+	}
+	if got.Name == "" {
+		return "", false, errors.New("not a NATS server")
+	}
+	return got.Name, got.JetStream.Config.Always, nil
+}
+
+// Durability is what an acknowledged write survives, as the servers are set up.
+type Durability struct {
+	Replicas int      // of the log
+	Servers  []string // that keep them
+	Synced   []string // of which these said, when the store was opened, that they sync always
+}
+
+// Durability says what writes survive.
+func (s *Store) Durability() Durability {
+	return Durability{s.server.replicas, s.server.names, s.server.synced}
+}
+
+// Survives says it for people.
+func (d Durability) Survives() string {
+	always := len(d.Synced) == len(d.Servers)
+	switch {
+	case !always && d.Replicas > 1:
+		return fmt.Sprintf("the loss of a minority of %d servers, not a power cut of all of them (not every server "+
+			"says that it syncs always)", d.Replicas)
+	case !always:
+		return "kill -9 of this program and of the server, not a power cut (the server does not say that it syncs " +
+			"always)"
+	case d.Replicas > 1:
+		return fmt.Sprintf("kill -9, a power cut, and the loss of a minority of %d servers (sync_interval: always)",
+			d.Replicas)
+	}
+	return "kill -9 and a power cut of the server (sync_interval: always)"
+}
+
+// Survives says what an acknowledged write survives.
+func (s *Store) Survives() string { return s.Durability().Survives() }
