@@ -20,11 +20,11 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if err != nil {
 		return nil, err
 	}
-	return createBy(ctx, n, g)
+	return h.createBy(ctx, n, g)
 }
 
 // createBy makes an agent by a node whose name was checked, and lists it.
-func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
+func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
 	s := n.Store
 	if g.Intent.Name == "" {
 		if g.Intent.Name, err = FreeName(ctx, s, Slug(g.Intent.Goal)); err != nil {

@@ -28,6 +28,7 @@ type Visitor struct {
 	Verbs  []string // nil: all
 	Link   *Bound   // the one question they may answer; nil: any
 	token  *Token
+	host   bool // the owner of the home where they are at home
 }
 
 // Visit is who has a token, or what is wrong with it.
@@ -136,7 +137,7 @@ func (v *Visitor) ID() string {
 type Desk struct {
 	Home  *Home
 	Store perdure.Store
-	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
+	Node  *perdure.Node // stores what is said; its key is that of the home, and votes for nobody but its host
 
 	Turns turns.Turns[perdure.AgentID]
 }
@@ -394,16 +395,16 @@ func (d *Desk) Settle(ctx context.Context, v *Visitor, arg, decision string, s p
 	return out, err
 }
 
-// Create makes an agent in the visitor's scope.
-func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.Agent, error) {
+// genesis is what an agent in the visitor's scope begins with.
+func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error) {
 	if err := v.May(VerbCreate); err != nil {
-		return nil, err
+		return g, err
 	}
 	if f.Scope == "" && !v.Everything() {
 		f.Scope = v.Scope
 	}
 	if f.Scope != "" && !v.Sees(f.Scope) {
-		return nil, fmt.Errorf(
+		return g, fmt.Errorf(
 			"%w: %s may create agents in scope %s and below, not in %s",
 			perdure.ErrDenied,
 			v.Name,
@@ -411,16 +412,21 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 			f.Scope,
 		)
 	}
-	g, err := f.Genesis(time.Now())
-	if err != nil {
-		return nil, perdure.Invalid(err)
+	if g, err = f.Genesis(time.Now()); err != nil {
+		return g, perdure.Invalid(err)
 	}
 	for _, name := range append(f.Policies, f.StateSchema) { // a visitor reads no files here
 		if _, err := perdure.ParseHash(name); err != nil && name != "" {
-			return nil, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
+			return g, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
 		}
 	}
-	if err := f.Refer(d.Home, "", &g); err != nil {
+	return g, f.Refer(d.Home, "", &g)
+}
+
+// Create makes an agent in the visitor's scope.
+func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.Agent, error) {
+	g, err := d.genesis(v, f)
+	if err != nil {
 		return nil, err
 	}
 	if len(g.Charter.Policies) > 0 {
@@ -429,7 +435,7 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
 		return nil, err
 	}
-	return createBy(ctx, d.Node, g)
+	return d.Home.createBy(ctx, d.Node, g)
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.

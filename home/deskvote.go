@@ -32,6 +32,20 @@ func (v *Visitor) Voter() error {
 			"approve signs with the key of your own home")
 }
 
+// Votable is the open question of a digest, if an answer of the visitor would count.
+func (d *Desk) Votable(v *Visitor, a *perdure.Agent, digest perdure.Hash, approve bool) (*perdure.Asking, error) {
+	if err := v.May(VerbApprove); err != nil {
+		return nil, err
+	}
+	if err := v.Voter(); err != nil {
+		return nil, err
+	}
+	if err := d.ownVote(v, v.Person.Key(), digest); err != nil {
+		return nil, err
+	}
+	return d.Node.VotableBy(a, v.Person.Key(), digest, approve)
+}
+
 // Vote records what the person whose token it is says about exactly one effect. An answer that is there already changes
 // nothing: before.
 func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out *Told, before bool, err error) {
@@ -120,7 +134,7 @@ func (d *Desk) Take(
 
 // ownVote refuses the key of the home, and what a link is not for.
 func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
-	if by == d.Node.Key.Key() {
+	if by == d.Node.Key.Key() && !v.host {
 		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
 			"use perdure approve in its home, or a key of your own that it trusts with approve")
 	}
