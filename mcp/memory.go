@@ -76,7 +76,7 @@ func (s *Server) hides(ctx context.Context, id perdure.AgentID, kind string) boo
 		return false
 	}
 	if s.Memory == nil {
-		return s.Visitor != nil // nobody's notes are for whoever comes
+		return s.Guests // nobody's notes are for whoever comes
 	}
 	r, err := s.Memory(ctx)
 	return err != nil || r.Hides(ctx, id, kind)

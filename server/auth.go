@@ -18,14 +18,12 @@ import (
 	"github.com/perdure/perdure/webhook"
 )
 
-type visitorKey struct{}
-
 // nobody may do nothing.
 var nobody = &home.Visitor{Name: "nobody", Scope: "nowhere", Verbs: []string{}}
 
 // visitorOf is who asks.
 func visitorOf(ctx context.Context) *home.Visitor {
-	if v, ok := ctx.Value(visitorKey{}).(*home.Visitor); ok {
+	if v := home.VisitorIn(ctx); v != nil {
 		return v
 	}
 	return nobody
@@ -113,7 +111,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			s.fail(w, r, errTooMany)
 			return
 		}
-		ctx := context.WithValue(r.Context(), visitorKey{}, v)
+		ctx := home.WithVisitor(r.Context(), v)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, baseKey{}, baseOf(r))))
 	})
 }
@@ -165,12 +163,6 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 		fmt.Errorf("%w: the request has no token", home.ErrUnknown),
 		"make one with perdure token new, and send it as Authorization: Bearer TOKEN",
 	)
-}
-
-// Visitor is who has the token in the header of a request, or the home's owner where no token is needed: for what
-// speaks another protocol on the same port.
-func (s *Server) Visitor(h http.Header) (*home.Visitor, error) {
-	return s.who(&http.Request{Header: h})
 }
 
 type localKey struct{}

@@ -2,13 +2,19 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/mcp"
 	"github.com/perdure/perdure/server"
@@ -28,10 +34,7 @@ func withMCP(t *testing.T) *world {
 	var w *world
 	var m *mcp.Server
 	w = newWorld(t, func(s *server.Server) {
-		m = &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
-			Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
-				return s.Visitor(req.Extra.Header)
-			}}
+		m = &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)
@@ -42,14 +45,21 @@ func withMCP(t *testing.T) *world {
 // calls has a client with a token call a tool, whose person says yes to everything.
 func (w *world) calls(token, tool string, args map[string]any) (text string, failed bool) {
 	w.t.Helper()
+	return w.callsBy(bearing(token), tool, args, "approve")
+}
+
+// callsBy is calls by a way of one's own, with what the person decides.
+func (w *world) callsBy(by http.RoundTripper, tool string, args map[string]any, decide string) (text string,
+	failed bool) {
+	w.t.Helper()
 	yes := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve", "note": "yes"}}, nil
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": decide, "note": "yes"}}, nil
 	}
 	c := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
 		Capabilities: &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}},
 		}})
-	to := &sdk.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}
+	to := &sdk.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: by}}
 	s, err := c.Connect(w.t.Context(), to, nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -96,5 +106,91 @@ func TestThePersonOfATokenDecidesThroughMCPWithTheirOwnKey(t *testing.T) {
 	}
 	if w.run(id); w.paid != 1 {
 		t.Errorf("it paid %d times, want once", w.paid)
+	}
+}
+
+func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
+	w := withMCP(t)
+	all := w.token("", home.Verbs...)
+	var chat, plain client.Created
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "talk", Name: "chat", Kind: perdure.ChatKind}, 201, &chat)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "work", Name: "plain"}, 201, &plain)
+	if said, failed := w.calls(all, "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); !failed ||
+		!strings.Contains(said, "is a program") {
+		t.Errorf("a program chats: %v %s", failed, said)
+	}
+	if said, failed := w.calls(all, "tell_agent", map[string]any{"agent": "plain", "message": "hi"}); failed {
+		t.Errorf("a program says something: %s", said)
+	}
+	_, ana := w.person("ana")
+	verbs := []string{home.VerbMCP, home.VerbAnswer}
+	person, _, err := w.home.MakeToken(home.NewToken{Name: "ana", Verbs: verbs, Person: ana})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, failed := w.calls(person, "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); failed {
+		t.Errorf("a person's client chats: %s", said)
+	}
+	var got []string
+	for _, id := range []perdure.AgentID{chat.Agent, plain.Agent} {
+		for e, err := range perdure.Memory(t.Context(), w.store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev, ok := e.Content().(perdure.Event); ok && ev.Notice == nil {
+				got = append(got, fmt.Sprint(ev.Name, " by ", ev.By, " ", ev.Taint))
+			}
+		}
+	}
+	want := []string{"answer by tester for ana false", "message by tester for prog true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheOwnerDecidesThroughMCPOnASocket(t *testing.T) {
+	w := withMCP(t)
+	var made client.Created
+	all := w.token("", home.Verbs...)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a"}, 201, &made)
+	w.call(all, "POST", "/v1/agents/a/pause", nil, 200, nil)
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := httptest.NewUnstartedServer(w.http.Config.Handler)
+	local.Listener, local.Config.ConnContext = ln, server.LocalConn
+	local.Start()
+	t.Cleanup(local.Close)
+	dial := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}
+	t.Cleanup(dial.CloseIdleConnections)
+	if said, failed := w.callsBy(dial, "resume", map[string]any{"agent": "a"}, "resume"); failed {
+		t.Errorf("got %s", said)
+	}
+	a, err := w.node.Load(t.Context(), made.Agent)
+	if err != nil || len(a.Fold().Paused) != 0 {
+		t.Errorf("it is paused still: %v", err)
+	}
+}
+
+func TestASessionOfMCPIsOfWhoBeganIt(t *testing.T) {
+	w := withMCP(t)
+	one, two := w.token("", home.Verbs...), w.token("", home.Verbs...)
+	begin := []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	accept := []string{"Accept", "application/json, text/event-stream"}
+	_, h, text := w.raw(one, "POST", "/mcp", begin, accept...)
+	session := h.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatalf("no session: %s", text)
+	}
+	list := []byte(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	for token, want := range map[string]int{one: 200, two: 403} {
+		if code, _, text := w.raw(token, "POST", "/mcp", list, append(accept, "Mcp-Session-Id", session)...); code != want {
+			t.Errorf("got %d, want %d: %.200s", code, want, text)
+		}
 	}
 }

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
@@ -231,9 +229,7 @@ func (s *serving) mount(ctx context.Context, web *server.Server) error {
 		Running: s.runs,
 		Version: version,
 		Log:     s.log,
-		Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
-			return web.Visitor(headerOf(req))
-		},
+		Guests:  true,
 	}
 	web.MCP = m.Handler(ctx)
 	url := s.conf.URL
@@ -244,19 +240,13 @@ func (s *serving) mount(ctx context.Context, web *server.Server) error {
 		Home:    s.h.Home,
 		Store:   s.desk.Store,
 		Node:    s.node,
+		Desk:    s.desk,
+		Guests:  true,
 		URL:     strings.TrimSuffix(url, "/") + "/a2a",
 		Version: version,
 	}
 	web.A2A, web.Card = task.Handler(), task.Card()
 	return nil
-}
-
-// headerOf is the header of the request that a call of a tool came with.
-func headerOf(req *sdk.CallToolRequest) http.Header {
-	if req.Extra == nil {
-		return nil
-	}
-	return req.Extra.Header
 }
 
 // listen opens every address.
