@@ -135,8 +135,12 @@ func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
 }
 
 // planSeat is what comes before any other work: to take the seat if it was handed over to this store, to leave the
-// agent alone if this store handed it over; nil: neither.
+// agent alone if this store handed it over, or if another has the seat and this node leaves copies alone; nil: neither.
 func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
+	if c.Seated && !c.Seat.IsZero() && f.SeatElsewhere(c.Seat) && !f.rehearses() {
+		rest.because(Reason{Kind: RestElsewhere, Seat: f.Seats[0].At})
+		return *rest
+	}
 	if c.Seat.IsZero() || len(f.Seats) != 1 || !f.Seats[0].Given {
 		return nil
 	}

@@ -38,10 +38,13 @@ type Node struct {
 	Lease         time.Duration // of a claim: how long a dead node keeps others off; zero: 10 s, at most MaxLease
 	Grace         time.Duration // how long effects under way may go on when Run is stopped; zero: 10 s
 	SnapshotEvery int           // entries between snapshots; zero: 256
-	CollectEvery  time.Duration // how often Run drops bodies that have outlived their time; zero: never
-	CacheSize     int           // agents kept folded between cycles; zero: 256, negative: none
-	Log           *slog.Logger  // nil: nothing is logged
-	Observer      Observer      // is told what the node does; nil: nobody is
+	// Seated leaves agents alone whose seat is in another store: they are worked on there, and what is told to them
+	// here reaches them by exchange. Without it copies think and do what can be repeated.
+	Seated       bool
+	CollectEvery time.Duration // how often Run drops bodies that have outlived their time; zero: never
+	CacheSize    int           // agents kept folded between cycles; zero: 256, negative: none
+	Log          *slog.Logger  // nil: nothing is logged
+	Observer     Observer      // is told what the node does; nil: nobody is
 
 	// Survivors are the processes of this machine still at work on the effect with this key: a node, which may be
 	// stopped, or what one that is gone left behind. While there are any it can neither be settled nor found not to
@@ -73,6 +76,7 @@ type Node struct {
 	instance   Key // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
 	placed     atomic.Pointer[Hash] // where the seat of its agents is; nil: not known yet
+	urged      atomic.Int64         // the Time of the last TryAgain
 }
 
 // resting is an agent this node found nothing to do for.
@@ -172,6 +176,18 @@ func (n *Node) setTrust(t *Trust) *trusting {
 	return now
 }
 
+// TryAgain has the node not wait for what failed up to now, nor take it for a sign of what it cannot do: a person has
+// put it right, or wants to know. What fails after that is waited for as usual.
+func (n *Node) TryAgain() {
+	if n.init() != nil {
+		return
+	}
+	n.urged.Store(int64(TimeOf(time.Now())))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.rests)
+}
+
 // MayAnswer reports whether an answer to a question in this node's name counts here.
 func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
 	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
@@ -210,7 +226,8 @@ func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 
 func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
-	c.Claimed, c.Busy, c.Trust = claimed, busy, n.trust()
+	c.Claimed, c.Busy, c.Trust, c.Seated = claimed, busy, n.trust(), n.Seated
+	c.Urged = Time(n.urged.Load())
 	if at := n.placed.Load(); at != nil {
 		c.Seat = *at
 	}
@@ -218,6 +235,17 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 		c.Blind = n.Witness.Fault()
 	}
 	return c
+}
+
+// Needs is what an agent needs to go on that this node does not have: a tool, or an advisor as advisor:NAME. Empty: it
+// needs nothing, or waits for something else.
+func (n *Node) Needs(ctx context.Context, id AgentID) (string, error) {
+	a, err := n.Load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	idle, _ := Plan(a, n.capabilities(false, nil), time.Now()).(Idle)
+	return idle.Needs, nil
 }
 
 func (n *Node) tool(name string) Tool { return n.tools[name] }

@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,18 +40,26 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*renewal, error) {
 
 func (n *Node) lease() time.Duration { return min(or(n.Lease, 10*time.Second), MaxLease) }
 
-// renew keeps the claim alive while effects take their time.
+// renew keeps the claim alive while effects take their time. A store that does not answer is asked again before the
+// lease ends; who has lost the agent leaves it.
 func (h *renewal) renew(lease time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(lease/3, time.Second))
+	defer cancel()
+	err := h.store.Renew(ctx, h.claim, lease)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.timer == nil {
 		return
 	}
-	if err := h.store.Renew(context.Background(), h.claim, lease); err != nil {
+	wait := lease / 3
+	if err != nil {
 		h.n.Log.Warn("renew claim", "agent", h.claim.Agent.Short(), "err", err) // Append still keeps effects single
-		return
+		if errors.Is(err, ErrConflict) {
+			return
+		}
+		wait = lease / 6
 	}
-	h.timer.Reset(lease / 3)
+	h.timer.Reset(wait)
 }
 
 // release gives the claim up and says when a node should look next.

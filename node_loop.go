@@ -30,6 +30,8 @@ const (
 	futureEvery, futureShare = time.Minute, 200
 	// clockBack is by how much a clock must have been set back to be noticed.
 	clockBack = time.Minute
+	// watchAgain is after how many storePolls a watch that broke is begun again at the latest.
+	watchAgain = 60
 	// storePoll is how often a store that cannot be watched is looked at for work of other processes.
 	storePoll = time.Second
 	// longestTurn is how long an agent goes on for which nobody waits: its line in the store's list is as old as its
@@ -75,42 +77,54 @@ type loop struct {
 
 	mu      sync.Mutex
 	running map[AgentID]bool
+	crowd   crowd
 }
 
-// watch wakes the loop when entries arrive.
+// watch wakes the loop when entries arrive. A store that cannot be watched is looked at now and then; one whose watch
+// broke is watched again, after a wait that becomes longer.
 func (l *loop) watch() {
 	w, ok := l.n.Store.(Watcher)
 	l.watchers.Go(func() {
-		if ok {
-			settled := time.AfterFunc(watchSettles, l.watched)
-			for id, err := range w.Watch(l.ctx) {
-				if err != nil {
-					break
-				}
-				if settled.Stop() {
-					l.watched()
-				}
-				l.n.arrived(id)
-				l.n.refusals.forget(id)
-				l.n.stir(id)
-				if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
-					l.nudge()
-				}
+		for wait := 1; ok && l.ctx.Err() == nil; wait = min(2*wait, watchAgain) {
+			begun := time.Now()
+			if err := l.follow(w); err != nil && l.ctx.Err() == nil {
+				l.n.Log.Warn("watch the store: looking every second until it can be watched again", "err", err)
 			}
-			settled.Stop()
-			l.n.watched(false)
-		}
-		tick := time.NewTicker(storePoll) // the store cannot be watched, or no longer
-		defer tick.Stop()
-		for {
-			select {
-			case <-l.ctx.Done():
-				return
-			case <-tick.C:
+			if time.Since(begun) > time.Minute {
+				wait = 1
+			}
+			for i := 0; i < wait && l.pause(storePoll); i++ {
 				l.nudge()
 			}
 		}
+		for l.pause(storePoll) {
+			l.nudge()
+		}
 	})
+}
+
+// follow wakes the loop when entries arrive, until the watch ends.
+func (l *loop) follow(w Watcher) (err error) {
+	settled := time.AfterFunc(watchSettles, l.watched)
+	defer func() {
+		settled.Stop()
+		l.n.watched(false)
+	}()
+	for id, err := range w.Watch(l.ctx) {
+		if err != nil {
+			return err
+		}
+		if settled.Stop() {
+			l.watched()
+		}
+		l.n.arrived(id)
+		l.n.refusals.forget(id)
+		l.n.stir(id)
+		if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
+			l.nudge()
+		}
+	}
+	return nil
 }
 
 // watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been
@@ -229,6 +243,7 @@ func (l *loop) pause(d time.Duration) bool {
 func (l *loop) scan() (next time.Time, passed int, err error) {
 	now := time.Now()
 	next = now.Add(horizon)
+	left := false
 	for look, err := range l.n.Store.Due(l.ctx, next) {
 		if err != nil {
 			return now, passed, err
@@ -237,15 +252,20 @@ func (l *loop) scan() (next time.Time, passed int, err error) {
 			if at.Before(next) {
 				next = at
 			}
-			return next, passed, nil
+			break
 		}
 		if until, rests := l.n.atRest(l.ctx, look.Agent, now); rests {
 			if passed++; until.Before(next) {
 				next = until // nothing else may happen until then
 			}
+		} else if l.leaves() {
+			left = true
 		} else if !l.offer(look.Agent, now) {
 			return now, passed, nil
 		}
+	}
+	if l.atEnd(); left {
+		next = now // others may leave them too
 	}
 	return next, passed, nil
 }
@@ -313,8 +333,12 @@ func (l *loop) turn(id AgentID) {
 			l.n.Log.Error("claim agent", "agent", id.Short(), "err", err)
 		}
 		l.n.rest(id, Hash{}, time.Now().Add(storePoll))
+		if errors.Is(err, ErrConflict) {
+			l.refused(id)
+		}
 		return
 	}
+	l.taken()
 	idle, heads, err := l.n.runClaimed(l.workCtx, l.ctx.Done(), id, c, l.quantum())
 	if err != nil {
 		if l.workCtx.Err() == nil {

@@ -19,6 +19,13 @@ import (
 // PrepareVote is the commit by which a key answers a question, without its signature. It is refused if the answer would
 // count for nothing, as Approve and Deny are. Nothing is stored.
 func (n *Node) PrepareVote(ctx context.Context, id AgentID, by Key, name string, v Approval) ([]*Entry, error) {
+	return n.PrepareVoteOf(ctx, id, by, name, "", v)
+}
+
+// PrepareVoteOf is PrepareVote for an answer that came in a message with an id, which is recorded with it: the message
+// may come again, when the agent asks something else. See Voted.
+func (n *Node) PrepareVoteOf(ctx context.Context, id AgentID, by Key, name, message string, v Approval) ([]*Entry,
+	error) {
 	if err := n.init(); err != nil {
 		return nil, err
 	}
@@ -35,7 +42,7 @@ func (n *Node) PrepareVote(ctx context.Context, id AgentID, by Key, name string,
 	if err != nil {
 		return nil, err
 	}
-	ev := Event{Name: "approval", By: name, Notice: v}
+	ev := Event{Name: "approval", By: name, ID: message, Notice: v}
 	entries, _, err := unsigned.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err != nil {
 		return nil, err
@@ -156,6 +163,21 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 		n.Log.Warn("list agent", "agent", id.Short(), "err", err)
 	}
 	return last, false, nil
+}
+
+// Voted reports whether an agent has an answer of this key that came in the message with this id. It reads the memory.
+func (n *Node) Voted(ctx context.Context, id AgentID, by Key, message string) (bool, error) {
+	for e, err := range Memory(ctx, n.Store, id) {
+		if err != nil {
+			return false, fmt.Errorf("look for an answer to agent %s: %w", id.Short(), err)
+		}
+		if ev, _ := e.content.(Event); e.Origin == by && ev.ID == message {
+			if _, vote := ev.Notice.(Approval); vote {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // voted is an entry that is here already; nil: it is not.

@@ -58,6 +58,28 @@ func (f *Fold) backoff(tool string) delay {
 	return delay{}
 }
 
+// freshly reports whether an advisor that did not answer is asked without waiting: a person has said something since,
+// or the node was set up since, which may be what was put right. A time that the advisor named itself stands then.
+func (f *Fold) freshly(c *Capabilities, r *ToolRecord, t Time) bool {
+	last := &r.Last[len(r.Last)-1]
+	if last.Signal == Throttled && last.After > 0 {
+		return last.Time < f.urged(c, t)
+	}
+	return last.Time < max(f.urged(c, t), c.Since)
+}
+
+// urged is when a person last wanted the agent to go on, as far as that is heard now. A word of a clock that is ahead is
+// heard when its time has come: what fails after that is waited for, whatever the clocks say.
+func (f *Fold) urged(c *Capabilities, t Time) Time {
+	at := c.Urged
+	for i := range f.Inbox {
+		if m := &f.Inbox[i]; (m.Name == AnswerEvent || m.Event == f.Edited) && m.Time <= t {
+			at = max(at, m.Time)
+		}
+	}
+	return at
+}
+
 // retryDelay is the delay of an effect that is owed.
 func (f *Fold) retryDelay(w *Owed) delay {
 	d := delay{until: w.Since}

@@ -13,8 +13,11 @@ type Capabilities struct {
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
 	// when it was set up as it is: what it showed before that it could not do says nothing; zero: always
-	Since  Time
+	Since Time
+	// when a person last had it try again: what failed before is not waited for; zero: nobody has. See Node.TryAgain
+	Urged  Time
 	Seat   Hash   // the id of the store; zero for who only looks: the seat then binds nothing
+	Seated bool   // agents whose seat is in another store are left alone there
 	Policy Policy // asked whether an agent may wake; nil: it may, for who only looks
 	Trust  *Trust // whose entries and answers count; nil: everybody's, for who only looks
 	Blind  error  // why the node cannot note how far agents come; nil: it can. See Witness.Fault
@@ -78,7 +81,7 @@ func (f *Fold) capable(c *Capabilities, tool string, t Time, rest *Idle) bool {
 func (f *Fold) incapable(c *Capabilities, what string, t Time, rest *Idle) bool {
 	for i := range f.Incapable {
 		if n := &f.Incapable[i]; n.Node == c.Node && n.What == what && !n.Missing && n.Since >= c.Since &&
-			t < n.lapses() && !ahead(n.Since, t) {
+			t < n.lapses() && !ahead(n.Since, t) && n.Since >= f.urged(c, t) {
 			rest.lackFor(what, n.Note)
 			rest.Until = earliest(rest.Until, n.lapses())
 			return true

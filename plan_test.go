@@ -557,3 +557,33 @@ func TestAQuestionLapsesByTheClockOfTheNode(t *testing.T) {
 		t.Errorf("the next look is at %s, want it when the question lapses", s.Until)
 	}
 }
+
+// Who has put an advisor right need not wait for it: neither who says something, nor who starts the node anew.
+func TestAPersonEndsTheWaitForAnAdvisor(t *testing.T) {
+	for name, first := range map[string]Advice{"failed": {Signal: Failed}, "silent": {Signal: Silent},
+		"throttled": {Signal: Throttled, RetryAfter: 90_000}} {
+		failed := func(more string, parts ...func(*dag)) (*dag, time.Time) {
+			d := lineage(t, "G -> A1"+more, append(parts, says("A1", first))...)
+			return d, d.agent().fold.Updated.Go().Add(time.Millisecond)
+		}
+		d, now := failed("")
+		planned[Idle](t, d, here(Once, false), now)
+		urged, anew := here(Once, false), here(Once, false)
+		urged.Urged, anew.Since = TimeOf(now), TimeOf(now)
+		planned[consultStep](t, d, urged, now)
+		if first.RetryAfter == 0 {
+			planned[consultStep](t, d, anew, now)
+		} else {
+			planned[Idle](t, d, anew, now) // who named a time is left alone until then
+		}
+		d, now = failed(" -> E", says("E", Event{Name: AnswerEvent}))
+		planned[consultStep](t, d, here(Once, false), now)
+		if due := d.agent().fold.Due(now); due != TimeOf(now) {
+			t.Errorf("%s: due at %v, want now", name, due)
+		}
+		d, now = failed(" -> E", says("E", Event{Name: "news"}))
+		planned[Idle](t, d, here(Once, false), now)
+		d, now = failed(" -> E -> A2", says("E", Event{Name: AnswerEvent}), says("A2", first))
+		planned[Idle](t, d, here(Once, false), now) // it was tried again, and a word counts once
+	}
+}

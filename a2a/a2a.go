@@ -46,12 +46,9 @@ var verbs = []string{home.VerbRead, home.VerbCreate, home.VerbEvent, home.VerbEn
 
 // visitor is whom a request is of: a program that speaks for them.
 func (s *Server) visitor(ctx context.Context) (*home.Visitor, error) {
-	v, err := home.VisitorIn(ctx), error(nil)
-	switch {
-	case !s.Guests:
+	v, err := home.VisitorNow(ctx)
+	if !s.Guests {
 		v, err = s.Desk.Host()
-	case v == nil:
-		err = fmt.Errorf("%w: the request came by no gate", home.ErrUnknown)
 	}
 	if err != nil {
 		return nil, wrong(err)
@@ -142,11 +139,8 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if err != nil {
 		return nil, "", err
 	}
-	trust, err := s.Home.Trust()
-	if err == nil {
-		a, err = s.Desk.Agent(ctx, v, agent.String())
-	}
-	if err != nil {
+	trust := s.Node.Trusted()
+	if a, err = s.Desk.Agent(ctx, v, agent.String()); err != nil {
 		return nil, "", wrong(err)
 	}
 	if a.Fold().Intent.Labels[contextLabel] == "" {

@@ -34,7 +34,7 @@ type gate struct{ visitor *home.Visitor }
 
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(home.WithVisitor(r.Context(), g.visitor)))
+		next.ServeHTTP(w, r.WithContext(home.WithVisitor(r.Context(), g.visitor, nil)))
 	})
 }
 

@@ -256,6 +256,14 @@ func holdOf(heads []perdure.Hash) string {
 	return "held-" + perdure.HashOf(all).String()
 }
 
+// IsHold reports whether an entry is the pause that an arriving agent was put under, in nobody's name: its id says
+// what it was put on.
+func IsHold(e *perdure.Entry) bool {
+	event, _ := e.Content().(perdure.Event)
+	_, pause := event.Notice.(perdure.Pause)
+	return pause && event.By == "" && event.ID == holdOf(e.Parents)
+}
+
 // admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it.
 func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}

@@ -151,6 +151,22 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	}
 }
 
+// post sends a value for an answer that is no JSON.
+func (c *Client) post(ctx context.Context, path string, in any) (*http.Response, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	res, _, err := c.send(ctx, http.MethodPost, path, "application/json", bytes.NewReader(body), true)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, read(res, nil)
+	}
+	return res, nil
+}
+
 // send sends a request. Safe says whether it may be sent again.
 func (c *Client) send(
 	ctx context.Context,

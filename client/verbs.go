@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/perdure/perdure"
 )
@@ -325,6 +326,13 @@ func (c *Client) vote(
 		return out, err
 	}
 	entries, q, err := u.question(by)
+	if err == nil && !strings.HasPrefix(q.Digest.String(), strings.ToLower(b.Digest)) {
+		err = fmt.Errorf("the server asks about digest %s, not %s; nothing was signed", q.Digest.Short(), b.Digest)
+	}
+	var id perdure.AgentID
+	if err == nil && id.UnmarshalText([]byte(agent)) == nil && id != q.Agent {
+		err = fmt.Errorf("the server asks about agent %s, not %s; nothing was signed", q.Agent.Short(), id.Short())
+	}
 	if err != nil {
 		return out, err
 	}

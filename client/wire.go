@@ -419,6 +419,14 @@ type Node struct {
 	Advisors string       `json:"advisors,omitempty"`
 	Tools    string       `json:"tools,omitempty"`
 	Held     int          `json:"held" doc:"agents that nodes of this store are at work on"`
+	Capable  Capable      `json:"capable" doc:"what it can do, for others who look for somebody who can"`
+}
+
+// Capable is what a node can do.
+type Capable struct {
+	Advisors []string `json:"advisors" doc:"by name; an empty one is for agents that name none"`
+	Tools    []string `json:"tools"`
+	Scopes   []string `json:"scopes,omitempty" doc:"of the agents it runs; none: any"`
 }
 
 // Nodes are the nodes of a store, as far as its server knows.

@@ -1,11 +1,9 @@
 package exchange_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math/rand/v2"
 	"testing"
@@ -55,31 +53,35 @@ func (p *place) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdur
 
 func (p *place) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
 	*exchange.Receipt, error) {
-	a, added, err := p.trust.Join(ctx, p, id, entries)
+	var all []*perdure.Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	again := func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	if _, err := p.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
+		a, err := perdure.FoldEntries(again)
+		if err != nil {
+			return nil, err
+		}
+		p.taken += len(all)
+		return &exchange.Receipt{Agent: id, Heads: a.Heads(), Entries: int64(len(all)), Created: true},
+			perdure.PutAll(ctx, p, id, again)
+	}
+	a, added, err := p.trust.Join(ctx, p, id, again)
 	if err != nil {
 		return nil, err
 	}
 	p.taken += added
 	return &exchange.Receipt{Agent: id, Heads: a.Heads(), Entries: int64(added)}, nil
-}
-
-func (p *place) Export(ctx context.Context, id perdure.AgentID, w io.Writer) error {
-	return perdure.WriteMemory(w, perdure.Memory(ctx, p, id))
-}
-
-func (p *place) Import(ctx context.Context, r io.Reader) (*exchange.Receipt, error) {
-	whole, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	a, err := perdure.FoldEntries(perdure.ReadMemory(bytes.NewReader(whole), perdure.Limits{}))
-	if err != nil {
-		return nil, err
-	}
-	n := a.Fold().Count
-	p.taken += int(n)
-	return &exchange.Receipt{Agent: a.ID(), Heads: a.Heads(), Entries: n, Created: true},
-		perdure.PutAll(ctx, p, a.ID(), perdure.ReadMemory(bytes.NewReader(whole), perdure.Limits{}))
 }
 
 // hear tells the agent n things here.

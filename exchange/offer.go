@@ -13,11 +13,19 @@ import (
 // MaxAnchors is how many snapshots an offer names: enough that copies which parted lately find one they share.
 const MaxAnchors = 32
 
+// MaxHeads is how many heads an offer may name. A memory has one per place that wrote without having seen the others.
+const MaxHeads = 4096
+
 // Offer is what a place has of an agent.
 type Offer struct {
 	Agent   perdure.AgentID `json:"agent"`
 	Heads   []perdure.Hash  `json:"heads"`             // none: nothing
 	Anchors []perdure.Hash  `json:"anchors,omitempty"` // snapshots that know all that came before them, newest first
+	// Partial are the heads of entries that came before the connection broke: nobody has checked them, but they need
+	// not be sent again.
+	Partial []perdure.Hash `json:"partial,omitempty"`
+	// Kept is why nothing of the agent is passed on from there; empty: it is.
+	Kept string `json:"kept,omitempty"`
 }
 
 // Has reports whether the place has anything of the agent.
@@ -33,6 +41,8 @@ func (o *Offer) Check() error {
 		return perdure.Invalid(errors.New("offer: it names no agent"))
 	case len(o.Anchors) > MaxAnchors:
 		return perdure.Invalid(fmt.Errorf("offer: %d anchors, at most %d", len(o.Anchors), MaxAnchors))
+	case len(o.Heads) > MaxHeads || len(o.Partial) > MaxHeads:
+		return perdure.Invalid(fmt.Errorf("offer: %d heads, at most %d", max(len(o.Heads), len(o.Partial)), MaxHeads))
 	}
 	return nil
 }
@@ -64,7 +74,11 @@ func Of(ctx context.Context, s perdure.Store, id perdure.AgentID) (Offer, error)
 // knows.
 func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		after, err := common(ctx, s, &o)
+		err := o.Check()
+		var after perdure.Cursor
+		if err == nil {
+			after, err = common(ctx, s, &o)
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -119,7 +133,7 @@ func past(ctx context.Context, s perdure.Store, o *Offer, after perdure.Cursor) 
 		window = append(window, link{item.Name, slices.Clone(item.Parents)})
 	}
 	known := make(map[perdure.Hash]bool, len(window))
-	for _, h := range o.Heads {
+	for _, h := range slices.Concat(o.Heads, o.Partial) {
 		known[h] = true
 	}
 	for _, e := range slices.Backward(window) {

@@ -15,8 +15,8 @@ import (
 // chatGoal is what the home's own chat agent is for.
 const chatGoal = "talk with the people here, and do what they ask with the tools there are"
 
-// Chat is the home's own chat agent: of those that its key made so, the one that was last at work. If there is
-// none, or another is wanted, it is made. Several processes at once make one, unless each wants another; then each gets
+// Chat is the home's own chat agent: of those that its key made, or that moved here and are talked to here, the one that
+// was last at work. If there is none, or another is wanted, it is made. Several processes at once make one, unless each wants another; then each gets
 // one with a name of its own.
 func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
 	n, err := h.Node(ctx, s)
@@ -68,10 +68,18 @@ func (h *Home) lockChats() (unlock func() error, err error) {
 	return file.Close, nil // the file stays: whoever removes it could remove that of another
 }
 
-// lastChat is the chat of this owner that was last at work and has not ended; zero: there is none. What the index
-// says is held against the agent's own memory.
+// lastChat is the chat of this home that was last at work and has not ended; zero: there is none. What the index says is
+// held against the agent's own memory.
 func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key) (last perdure.AgentID, err error) {
 	l, err := view.Lister(s)
+	if err != nil {
+		return last, err
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return last, err
+	}
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return last, err
 	}
@@ -88,12 +96,26 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 			continue // whoever names it is told what is wrong with it
 		}
 		f := a.Fold()
-		own := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Charter.Owner == owner
-		if own && f.Ended == nil {
+		is := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Ended == nil
+		if is && (f.Charter.Owner == owner || trust.Counts(a) == nil && lives(a, owner, place)) {
 			last, when = one.Agent, one.Updated
 		}
 	}
 	return last, nil
+}
+
+// lives reports whether somebody else's agent lives here: its seat is here, or whoever has this key talks to it.
+func lives(a *perdure.Agent, me perdure.Key, place perdure.Hash) bool {
+	if f := a.Fold(); len(f.Seats) > 0 && view.SeatOf(f, place) == view.SeatHere {
+		return true
+	}
+	for e := range a.Recent() {
+		ev, _ := e.Content().(perdure.Event)
+		if _, said := ev.Said(); said && e.Origin == me {
+			return true
+		}
+	}
+	return false
 }
 
 // ownChat reports whether a name is one that Chat gives.

@@ -1,13 +1,13 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,20 +17,20 @@ import (
 )
 
 // checker finds out whether what documents say still holds: about files of the project, which is the folder that the
-// home is in, and by commands. A command is run as the tool shell is: only a program that node.yaml names, in its
-// folder of files, and only where policy lets the role call it without asking anybody.
+// home is in, and by commands. What a document says may be a model's word, and whether a check holds tells its reader
+// something. So nobody's check reaches the home, the store or the secrets, and
+//
+//   - what the owner wrote in person here (not a role, not a model) counts as accepted, by its text: it looks at any
+//     other file of the project, and runs a command where policy also lets the reading role call the tool shell;
+//   - any other check looks only at what the reading role may read by the tool files.read, and runs nothing.
 type checker struct {
 	home   *Home
 	node   *perdure.Node
 	policy *policy.Set
-	file   NodeFile
 }
 
-// checkTime is how long one command may take, and maxChecked how much of a file is looked through.
-const (
-	checkTime  = 10 * time.Second
-	maxChecked = 8 << 20
-)
+// checkTime is how long one command may take.
+const checkTime = 10 * time.Second
 
 // Hold implements workspace.Holder.
 func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string) (string, error) {
@@ -39,28 +39,18 @@ func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string)
 	if rest == "" {
 		return "", errUnknownCheck(check)
 	}
+	l := looker{checker: c, reader: reader, accepted: c.accepted(check)}
+	if err := l.powers.Fill(c.home); err != nil {
+		return "", err
+	}
 	switch verb {
 	case "run":
-		return c.run(ctx, reader, strings.Fields(rest))
+		return l.run(ctx, check, strings.Fields(rest))
 	case "exists", "missing":
-		root, err := c.root()
-		if err != nil {
-			return "", err
-		}
-		defer root.Close() //nolint:errcheck // it was only looked at
-		_, err = root.Stat(filepath.FromSlash(rest))
-		switch there := err == nil; {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return "", err
-		case verb == "exists" && !there:
-			return rest + " is not there", nil
-		case verb == "missing" && there:
-			return rest + " is there", nil
-		}
-		return "", nil
+		return l.there(ctx, rest, verb == "exists")
 	case "contains":
 		path, text, _ := strings.Cut(rest, " ")
-		return c.contains(path, strings.TrimSpace(text))
+		return l.contains(ctx, path, strings.TrimSpace(text))
 	}
 	return "", errUnknownCheck(check)
 }
@@ -69,63 +59,192 @@ func errUnknownCheck(check string) error {
 	return fmt.Errorf("its check is %.80q; want exists PATH, missing PATH, contains PATH TEXT or run COMMAND", check)
 }
 
-// root is the project: nothing outside it is looked at.
-func (c *checker) root() (*os.Root, error) {
-	dir, err := filepath.Abs(c.home.Dir)
+// Accept implements workspace.Holder: it records, outside of the home, that the owner wrote a check.
+func (c *checker) Accept(check string) {
+	name, err := c.noteOf(check)
+	if err == nil {
+		err = keepNote(acceptedDir, name, check)
+	}
 	if err != nil {
-		return nil, err
+		c.home.note("that you wrote its check could not be recorded, so it is looked at as a model's is: %v", err)
 	}
-	if c.home.Dir == "" || filepath.Base(dir) != HomeName {
-		return nil, errors.New("files are looked at only where the home is the " + HomeName + " of a project")
-	}
-	return os.OpenRoot(filepath.Dir(dir))
 }
 
-func (c *checker) contains(path, text string) (string, error) {
+// accepted reports whether the owner wrote a check here.
+func (c *checker) accepted(check string) bool {
+	name, err := c.noteOf(check)
+	if err != nil {
+		return false
+	}
+	found, _ := hasNote(acceptedDir, name)
+	return found
+}
+
+// noteOf is how a check is noted: by its text, for this key in this home, and no other.
+func (c *checker) noteOf(check string) (string, error) {
+	dir, err := filepath.Abs(c.home.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil || c.home.Dir == "" {
+		return "", errors.Join(err, errors.New("there is no home"))
+	}
+	key := c.node.Key.Key()
+	return perdure.HashOf([]byte(fmt.Sprintf("perdure check 1\x00%x\x00%s\x00%s", key[:], dir,
+		strings.TrimSpace(check)))).String(), nil
+}
+
+// looker looks at one check, for one reader.
+type looker struct {
+	*checker
+	reader   *perdure.Agent
+	accepted bool
+	powers   Powers // what the home's file says
+}
+
+// there looks whether something is at a path.
+func (l *looker) there(ctx context.Context, path string, want bool) (string, error) {
+	found, err := l.ask(ctx, path, "files.stat")
+	if err != nil {
+		return "", err
+	}
+	switch is := found["kind"] != "nothing"; {
+	case want && !is:
+		return path + " is not there", nil
+	case !want && is:
+		return path + " is there", nil
+	}
+	return "", nil
+}
+
+// contains looks whether a file has a text in it.
+func (l *looker) contains(ctx context.Context, path, text string) (string, error) {
 	if text == "" {
 		return "", errUnknownCheck("contains " + path)
 	}
-	root, err := c.root()
+	if why, err := l.there(ctx, path, true); err != nil || why != "" {
+		return why, err
+	}
+	found, err := l.ask(ctx, path, "files.read")
 	if err != nil {
 		return "", err
 	}
-	defer root.Close() //nolint:errcheck // it was only read
-	f, err := root.Open(filepath.FromSlash(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return path + " is not there", nil
+	body, _ := found["text"].(string)
+	if b, ok := found["bytes"].([]byte); ok {
+		body = string(b)
 	}
-	if err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxChecked))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	if !strings.Contains(string(b), text) {
+	if !strings.Contains(body, text) {
 		return fmt.Sprintf("%s does not contain %q", path, text), nil
 	}
 	return "", nil
 }
 
-// run runs a command by the tool shell, if policy lets the role call it.
-func (c *checker) run(ctx context.Context, reader *perdure.Agent, words []string) (string, error) {
-	if len(c.file.Programs) == 0 || c.file.Files == "" {
+// ask calls a tool about a file of the project, as an agent would, and returns what it answers: the tool keeps out of
+// the home and the secrets, follows no link, and takes secrets out of what it read.
+func (l *looker) ask(ctx context.Context, path, name string) (map[string]any, error) {
+	dir, path, err := l.place(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only looked at
+	tools := tool.Files(root, l.powers.keepOut(l.home)...)
+	known, err := ReadSecrets(l.powers.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		tools = tool.WithSecrets(tools, known)
+	}
+	args, err := perdure.DataOf(map[string]any{"path": path})
+	if err != nil {
+		return nil, err
+	}
+	if !l.accepted { // whether something is there is told only of what may be read
+		for _, t := range slices.Compact([]string{"files.read", name}) {
+			if err := l.lets(perdure.Execute{Tool: t, Args: args}, perdure.Read); err != nil {
+				return nil, fmt.Errorf("it looks at a file, and %w", err)
+			}
+		}
+	}
+	i := slices.IndexFunc(tools, func(t perdure.Tool) bool { return t.Spec().Name == name })
+	r, err := tools[i].Call(ctx, perdure.Call{Agent: l.reader.ID(), Key: "check", Args: args})
+	if err != nil {
+		return nil, err
+	}
+	if r.Signal != 0 && r.Signal != perdure.OK && r.Signal != perdure.Partial {
+		return nil, errors.New(r.Note)
+	}
+	found, _ := r.Data.Value().(map[string]any)
+	return found, nil
+}
+
+// place is where a file of the project is: a folder to look in, and the path below it. That folder is the project, or
+// for checks that the owner did not write the folder of the tools files.*: there is nothing else a role may read.
+func (l *looker) place(path string) (dir, below string, err error) {
+	at, err := filepath.Abs(l.home.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	if l.home.Dir == "" || filepath.Base(at) != HomeName {
+		return "", "", errors.New("files are looked at only where the home is the " + HomeName + " of a project")
+	}
+	project := filepath.Dir(at)
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return "", "", fmt.Errorf("%.80q is no path in the project", path)
+	}
+	if l.accepted {
+		return project, filepath.ToSlash(filepath.Clean(filepath.FromSlash(path))), nil
+	}
+	if l.powers.Files == "" {
+		return "", "", errors.New("it looks at a file, and node.yaml names no folder of files that roles may read; " +
+			"what the owner writes with --check, without --role, is looked at in all of the project")
+	}
+	files, err := filepath.Abs(l.powers.Files)
+	if err == nil {
+		below, err = filepath.Rel(files, filepath.Join(project, filepath.FromSlash(path)))
+	}
+	if err != nil || !filepath.IsLocal(below) {
+		return "", "", fmt.Errorf("%.80q is not in the folder of files that roles may read", path)
+	}
+	return files, filepath.ToSlash(below), nil
+}
+
+// lets asks the bounds of the reader, and policy, whether it may call a tool without asking anybody.
+func (l *looker) lets(call perdure.Execute, effect perdure.Effect) error {
+	if why := l.reader.Fold().OutOfBounds(call); why != "" {
+		return errors.New(why)
+	}
+	v := l.policy.Decide(l.reader, perdure.Request{Action: call, Effect: effect, Node: l.node.Key.Key()}, time.Now())
+	if v.Answer != perdure.Allow {
+		return fmt.Errorf("policy answers %s: %s", v.Answer, cmp.Or(v.Reason, "no rule permits it"))
+	}
+	return nil
+}
+
+// run runs a command by the tool shell, if the owner wrote it and policy lets the role call it.
+func (l *looker) run(ctx context.Context, check string, words []string) (string, error) {
+	if !l.accepted {
+		return "", fmt.Errorf("it runs a command, and the owner of this home did not write it: read %.200q, then write "+
+			"it yourself with --check, without --role", check)
+	}
+	if len(l.powers.Programs) == 0 || l.powers.Files == "" {
 		return "", errors.New("it runs a command, and node.yaml names no programs and files")
 	}
-	shell := tool.Shell{Dir: c.file.Files, Allow: c.file.Programs, Exclude: (&Powers{}).keepOut(c.home)}
+	shell := tool.Shell{Dir: l.powers.Files, Allow: l.powers.Programs, Exclude: l.powers.keepOut(l.home)}
 	args, err := perdure.DataOf(map[string]any{"command": texts(words)})
 	if err != nil {
 		return "", err
 	}
-	spec := shell.Spec()
-	v := c.policy.Decide(reader, perdure.Request{Action: perdure.Execute{Tool: spec.Name, Args: args},
-		Effect: spec.Effect, Node: c.node.Key.Key()}, time.Now())
-	if v.Answer != perdure.Allow {
-		return "", fmt.Errorf("it runs a command, and policy answers %s: %s", v.Answer, v.Reason)
+	if err := l.lets(perdure.Execute{Tool: shell.Spec().Name, Args: args}, shell.Spec().Effect); err != nil {
+		return "", fmt.Errorf("it runs a command, and %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	r, err := shell.Call(ctx, perdure.Call{Agent: reader.ID(), Key: "check", Args: args})
+	r, err := shell.Call(ctx, perdure.Call{Agent: l.reader.ID(), Key: "check", Args: args})
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,8 @@ package home
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +45,8 @@ type Conversation struct {
 	failed perdure.Signal  // what kept the advisor from answering last
 	away   bool            // another process is at work on the agent
 	cannot string          // what this node lacked in the last turn, if anything
+	idle   *perdure.Idle   // why the last turn ended that was run here; nil: there was none
+	place  perdure.Hash    // of the store
 }
 
 // Input is what whoever talks wants; the zero input goes on.
@@ -69,10 +73,16 @@ func Advised(n *perdure.Node, name string) error {
 }
 
 // Begin begins, or goes on with, the conversation, and returns what was said in the last turns. It is followed until
-// ctx ends. An agent for which nobody here thinks is refused, unless it is only followed.
+// ctx ends. An agent for which nobody here thinks is refused, unless it is only followed; so is one that was handed over.
 func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken, err error) {
 	a, err := t.Home.Load(ctx, t.Node.Store, t.Agent)
 	if err != nil {
+		return nil, err
+	}
+	if t.place, err = t.Home.PlaceOf(ctx, t.Node.Store); err != nil {
+		return nil, err
+	}
+	if err := t.gone(a); err != nil {
 		return nil, err
 	}
 	if f := a.Fold(); f.Ended == nil && !t.Follow {
@@ -103,6 +113,13 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 	case !in.Decision.IsZero():
 		e, err = settle(ctx, t.Node, t.Agent, in)
 	case in.Say != "":
+		a, err := t.Home.Load(ctx, t.Node.Store, t.Agent)
+		if err == nil {
+			err = t.gone(a)
+		}
+		if err != nil {
+			return err
+		}
 		if e, err = t.Node.Say(ctx, t.Agent, in.Say); err == nil {
 			t.Words = append(t.Words, in.Say)
 		}
@@ -112,6 +129,42 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 	}
 	return err
 }
+
+// gone refuses an agent that this store has handed over: what is said to this copy would be heard by nobody.
+func (t *Conversation) gone(a *perdure.Agent) error {
+	if f := a.Fold(); f.Ended != nil || !f.HandedOver(t.place) {
+		return nil
+	}
+	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: perdure.RestGiven}}}
+	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), ErrPerson, view.Why(idle)),
+		(&Ran{Now: a}).unseated(view.Callable(a))+"; perdure chat --new talks to another")
+}
+
+// Left is what Home.Ran says of where a conversation is left; nil: nothing keeps the agent from going on but what it is
+// told next, or another process is at work on it.
+func (t *Conversation) Left(ctx context.Context) (*Ran, error) {
+	r, err := t.rest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, idle := time.Now(), t.idle
+	switch {
+	case r.ended:
+		return t.Home.Ran(ctx, t.Node.Store, t.Agent, perdure.Idle{}, now)
+	case r.Elsewhere || t.Follow && !r.Idle, r.Asks && !slices.ContainsFunc(r.Waits, beyondWords):
+		return nil, nil
+	case idle == nil: // nobody has wanted it to go on
+		step, rests := perdure.Plan(r.Now, perdure.Capabilities{All: true, Trust: t.Node.Trusted()}, now).(perdure.Idle)
+		if !rests {
+			return nil, nil
+		}
+		idle = &step
+	}
+	return t.Home.Ran(ctx, t.Node.Store, t.Agent, *idle, now)
+}
+
+// beyondWords reports whether something waits for more than a word.
+func beyondWords(w view.Wait) bool { return w.Kind != view.WaitTalk && w.Kind != view.WaitQuestion }
 
 // catchUp shows what was added to memory, and says how many entries that is.
 func (t *Conversation) catchUp(ctx context.Context) (lines int, err error) {

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,11 +288,7 @@ func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, er
 // Resume ends the pauses of an agent. To admit one that is held is for the home's owner.
 func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
 	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		trust, err := d.Home.Trust()
-		if err != nil {
-			return nil, err
-		}
-		if held := trust.Counts(a); held != nil && v.ID() != "owner" {
+		if held := d.Node.Trusted().Counts(a); held != nil && v.ID() != "owner" {
 			return nil, perdure.WithHint(
 				fmt.Errorf("%w: %s is held: %s", perdure.ErrDenied, view.Called(a), view.HeldText(held)),
 				"the owner of the home admits it there: perdure resume "+view.Callable(a),
@@ -366,6 +363,9 @@ func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error)
 		if _, err := perdure.ParseHash(name); err != nil && name != "" {
 			return g, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
 		}
+	}
+	if err := d.names(v, g.Charter.Scope, g.Charter); err != nil {
+		return g, err
 	}
 	return g, f.Refer(d.Home, "", &g)
 }
@@ -451,7 +451,40 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 			)
 		}
 	}
+	if f.Over != nil {
+		g, err := f.Over.Genesis(time.Now())
+		if err != nil {
+			return nil, perdure.Invalid(err)
+		}
+		if err := d.names(v, cmp.Or(f.Over.Scope, p.Agent.Fold().Charter.Scope), g.Charter); err != nil {
+			return nil, err
+		}
+	}
 	return d.Home.Fork(ctx, d.Store, p, f)
+}
+
+// names refuses approvers and delegates whom the home does not trust with that: a visitor who could name others could
+// name themselves, and approve what they proposed.
+func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
+	if v.Verbs == nil && v.Everything() {
+		return nil // they may trust whom they like
+	}
+	trust := d.Node.Trusted()
+	for _, x := range []struct {
+		keys  []perdure.Key
+		right perdure.Right
+		what  string
+	}{{c.Approvers, perdure.MayApprove, "approve"}, {c.Delegates, perdure.MayOwn, "own"}} {
+		for _, k := range x.keys {
+			if trust.Allows(k, x.right, cmp.Or(scope, perdure.AnyScope)) {
+				continue
+			}
+			return perdure.WithHint(fmt.Errorf("%w: key %s is not trusted here to %s, so %s cannot name it in a charter",
+				perdure.ErrDenied, k.Short(), x.what, v.Name),
+				"have the owner trust it first: perdure key trust "+k.String()+" --rights "+x.what)
+		}
+	}
+	return nil
 }
 
 // Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by

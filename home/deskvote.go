@@ -191,11 +191,7 @@ func (d *Desk) about(ctx context.Context, a *perdure.Agent, q *perdure.Asking) (
 	if q == nil {
 		return nil, nil
 	}
-	trust, err := d.Home.Trust()
-	if err != nil {
-		return nil, err
-	}
-	w := view.ApprovalOf(a.Fold(), q, trust, view.Callable(a), time.Now())
+	w := view.ApprovalOf(a.Fold(), q, d.Node.Trusted(), view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
 	return &w, w.Describe(ctx, d.Store, a)
 }
@@ -255,16 +251,15 @@ func (d *Desk) NewLink(
 	if err != nil {
 		return "", nil, err
 	}
-	return d.Home.MakeToken(
-		NewToken{
-			Name:    v.Name,
-			Verbs:   []string{VerbApprove},
-			Scope:   a.Fold().Charter.Scope,
-			Expires: until,
-			Person:  v.Person,
-			Link:    &Bound{Agent: a.ID(), Digest: q.Digest},
-		},
-	)
+	link := &Bound{Agent: a.ID(), Digest: q.Digest}
+	if t := v.token; t != nil {
+		link.Token = t.ID
+		if end := t.Expires.Go(); t.Expires != 0 && until.After(end) {
+			until = end
+		}
+	}
+	return d.Home.MakeToken(NewToken{Name: v.Name, Verbs: []string{VerbApprove}, Scope: a.Fold().Charter.Scope,
+		Expires: until, Person: v.Person, Link: link})
 }
 
 // Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer

@@ -10,36 +10,80 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/nats"
 	"github.com/perdure/perdure/store/postgres"
 )
 
 // isEngine reports whether a scheme is of a server that many nodes share.
-func isEngine(scheme string) bool { return scheme == "postgres" || scheme == "postgresql" }
+func isEngine(scheme string) bool { return isPostgres(scheme) || isNATS(scheme) }
+
+func isPostgres(scheme string) bool { return scheme == "postgres" || scheme == "postgresql" }
+
+// isNATS has tls, too: that is how servers are named that want it.
+func isNATS(scheme string) bool { return scheme == "nats" || scheme == "tls" }
+
+// engineName is a store on a server as a URL names it: what tells it from others, and what people may read and type
+// again. Neither has a password in it.
+func engineName(url string) (scheme, label, shown string, err error) {
+	if scheme, _, _ = strings.Cut(url, ":"); isNATS(scheme) {
+		n, err := nats.Parse(url)
+		if err != nil {
+			return "", "", "", err
+		}
+		return "nats", n.Label, n.Shown, nil
+	}
+	n, err := postgres.Parse(url)
+	if err != nil {
+		return "", "", "", err
+	}
+	return "postgres", n.Label, n.Label, nil
+}
 
 // engine says where a store on a server is. Key and trust are in this machine's own home: a server that many share is
 // no place for them.
 func (h *Home) engine(url string) error {
-	name, err := postgres.Parse(url)
+	scheme, label, _, err := engineName(url)
 	if err != nil {
 		return err
 	}
 	dir, found, err := defaultHome()
 	h.Found = found
-	h.Scheme, h.Dir, h.File, h.remote = "postgres", dir, name.Label, url
+	h.Scheme, h.Dir, h.File, h.remote = scheme, dir, label, url
 	return err
+}
+
+// Remote reports whether the store is on a server.
+func (h *Home) Remote() bool { return h.remote != "" }
+
+// engineStore is a store on a server.
+type engineStore interface {
+	claimed
+	perdure.Placed
+}
+
+// dial opens a store on a server; existing: it is not made where there is none.
+func (h *Home) dial(ctx context.Context, existing, look bool) (engineStore, error) {
+	if h.Scheme == "nats" {
+		s, err := nats.Open(ctx, h.remote, nats.Options{Existing: existing, Look: look, Patience: patience})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: existing, Look: look, Patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // openEngine opens a store on a server.
 func (h *Home) openEngine(ctx context.Context, create bool) (perdure.Store, error) {
-	s, err := postgres.Open(
-		ctx,
-		h.remote,
-		postgres.Options{Existing: !create, Look: h.Looks && !h.Mends, Patience: patience},
-	)
+	s, err := h.dial(ctx, !create, h.Looks && !h.Mends)
 	if errors.Is(err, perdure.ErrNotFound) {
 		return nil, perdure.WithHint(
 			perdure.Missing("there is no store at "+h.File+" yet"),
-			"make an agent with perdure new --store "+h.File,
+			"make an agent with perdure new --store "+Shown(h.remote),
 		)
 	}
 	if err != nil {
@@ -50,7 +94,7 @@ func (h *Home) openEngine(ctx context.Context, create bool) (perdure.Store, erro
 
 // enginePlace is the id of a store on a server.
 func (h *Home) enginePlace(ctx context.Context) (at perdure.Hash, err error) {
-	s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: h.Looks, Look: h.Looks, Patience: patience})
+	s, err := h.dial(ctx, h.Looks, h.Looks)
 	if errors.Is(err, perdure.ErrNotFound) {
 		return at, nil
 	}
@@ -86,9 +130,9 @@ func Shown(url string) string {
 	if !isEngine(scheme) {
 		return url
 	}
-	name, err := postgres.Parse(url)
+	_, _, shown, err := engineName(url)
 	if err != nil {
 		return scheme + ":…"
 	}
-	return name.Label
+	return shown
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -13,16 +14,34 @@ import (
 
 type visitorKey struct{}
 
+// admitted is whom a gate let in, and who that is now.
+type admitted struct {
+	v   *Visitor
+	now func() (*Visitor, error)
+}
+
 // WithVisitor is a context of a request that a gate let in: whatever answers it, in whatever protocol, speaks for this
-// visitor.
-func WithVisitor(ctx context.Context, v *Visitor) context.Context {
-	return context.WithValue(ctx, visitorKey{}, v)
+// visitor. Now finds out anew who it is, for what takes long; nil: it is asked once.
+func WithVisitor(ctx context.Context, v *Visitor, now func() (*Visitor, error)) context.Context {
+	return context.WithValue(ctx, visitorKey{}, admitted{v, now})
 }
 
 // VisitorIn is the visitor whom a gate let in; nil: there was no gate.
 func VisitorIn(ctx context.Context) *Visitor {
-	v, _ := ctx.Value(visitorKey{}).(*Visitor)
-	return v
+	in, _ := ctx.Value(visitorKey{}).(admitted)
+	return in.v
+}
+
+// VisitorNow is VisitorIn as it is now: a token may have been revoked while a person was asked.
+func VisitorNow(ctx context.Context) (*Visitor, error) {
+	in, _ := ctx.Value(visitorKey{}).(admitted)
+	switch {
+	case in.v == nil:
+		return nil, fmt.Errorf("%w: the request came by no gate", ErrUnknown)
+	case in.now == nil:
+		return in.v, nil
+	}
+	return in.now()
 }
 
 // Through is the visitor as a program speaks for them and not as them. The verbs are those that the way it came stands

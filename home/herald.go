@@ -177,7 +177,7 @@ func (t *tidings) slept() []notify.Event {
 
 // waits is what still waits for a person about a decision.
 func (t *tidings) waits(ctx context.Context, kind string, decision perdure.Hash) ([]notify.Event, error) {
-	waits, err := view.Waits(ctx, t.h.node.Store, t.a, t.h.node.Trust, perdure.Key{}, t.now)
+	waits, err := view.Waits(ctx, t.h.node.Store, t.a, t.h.node.Trusted(), perdure.Key{}, t.now)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ type Home struct {
 	Completes bool // for somebody who is still typing: it says nothing
 	Acts      bool // the command signs or runs something: a home that was found must be accepted first
 
-	Scheme         string // sqlite, dir, postgres or mem
+	Scheme         string // sqlite, dir, postgres, nats or mem
 	Dir            string // the folder of key and trust; "" for mem
 	File           string // of the store; a folder for dir; for one on a server its name, without a password
 	remote         string // the URL of a store on a server, for nobody to read
@@ -173,7 +173,7 @@ func (h *Home) place() error {
 		return h.engine(url)
 	case scheme != "sqlite" || path == "":
 		return perdure.Invalid(
-			fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, postgres://…, a file or a folder", url),
+			fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, postgres://…, nats://…, a file or a folder", url),
 		)
 	default:
 		var err error

@@ -75,7 +75,24 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
-	a, err := h.Load(ctx, s, got.Head.Agent)
+	a, err := h.arrive(ctx, s, got.Head.Agent, got.Stranger == nil || got.Admitted)
+	if err != nil {
+		return nil, err
+	}
+	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
+		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
+		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
+			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
+	}
+	return h.arrived(ctx, s, got, a, o.Trust)
+}
+
+// arrive does what follows when entries of an agent have come: the index, the witness and its relatives are told, and
+// what it brings along is learned, unless it is a stranger's: that is learned when somebody admits it. It returns the
+// agent as it is then.
+func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, learn bool) (*perdure.Agent, error) {
+	ctx = context.WithoutCancel(ctx)
+	a, err := h.Load(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +112,12 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
 		return nil, err
 	}
-	if got.Stranger == nil || got.Admitted { // what strangers bring along is learned when somebody admits them
+	if learn {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
 			h.note("%v; it runs here once the home has it", err)
 		}
 	}
-	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
-		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
-		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
-			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
-	}
-	return h.arrived(ctx, s, got, a, o.Trust)
+	return a, nil
 }
 
 // arrived is what came of an import.

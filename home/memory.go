@@ -56,7 +56,7 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 		return nil, err
 	}
 	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: DocumentPolicy(set, n.Key.Key()),
-		Holds: &checker{home: h, node: n, policy: set, file: file}}
+		Holds: &checker{home: h, node: n, policy: set}}
 	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
 	}

@@ -35,6 +35,9 @@ type NodeFile struct {
 
 	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
 
+	Peers  []PeerConfig `yaml:"peers"`  // other places that agents are passed to and from
+	Copies string       `yaml:"copies"` // whether agents whose seat is elsewhere are worked on: rest or work
+
 	Serve     ServeConfig     `yaml:"serve"`     // how it is served
 	Telemetry TelemetryConfig `yaml:"telemetry"` // where traces and metrics go
 
@@ -90,6 +93,9 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	}
 	for i := range n.Hooks {
 		at(&n.Hooks[i].Key)
+	}
+	for i := range n.Peers {
+		at(&n.Peers[i].Dir)
 	}
 	n.Advisor = n.Advisors[""]
 	return n, nil

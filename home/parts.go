@@ -57,7 +57,8 @@ func (h *Home) parts() []part {
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)
 	add(keeps, database(h.indexFile())...)
-	add(keeps, filepath.Join(h.Dir, sessionsDir))
+	add(keeps, database(filepath.Join(h.Dir, dealingsFile))...)
+	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir))
 	if h.Scheme == "dir" {
 		add(shares, h.File)
 		return all

@@ -74,6 +74,9 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 		return nil, err
 	}
 	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set, set.Hash(), log, 10*time.Minute
+	if n.Seated, err = h.seated(); err != nil {
+		return nil, err
+	}
 	if err := p.equip(ctx, h, n); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -95,7 +98,7 @@ func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error
 	if n.Tools, err = p.tools(ctx, h, n.Store); err != nil {
 		return err
 	}
-	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(n))
+	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(&reach{n, h}))
 	if _, err := os.Stat(h.openIndex()); err == nil { // memory is in use here
 		for _, t := range workspace.Tools(p.memory.get) {
 			p.sources[t.Spec().Name] = "memory"

@@ -74,7 +74,7 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 	if r.ended {
 		return r, nil
 	}
-	if r.Waits, err = view.Waits(ctx, t.Node.Store, a, t.Node.Trust, t.Node.Key.Key(), now); err != nil {
+	if r.Waits, err = view.Waits(ctx, t.Node.Store, a, t.Node.Trusted(), t.Node.Key.Key(), now); err != nil {
 		return nil, err
 	}
 	at, err := view.AttendanceOf(ctx, t.Node.Store)
@@ -85,9 +85,11 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 	if err := view.DescribeAll(ctx, t.Node.Store, a, strays); err != nil {
 		return nil, err
 	}
-	r.Waits = append(r.Waits, strays...)
+	if r.Waits = append(r.Waits, strays...); t.Node.Trusted().Counts(a) == nil {
+		r.Waits = append(r.Waits, view.SeatWaits(a, t.Node.Trusted(), t.place, now)...)
+	}
 	_, r.Asks = f.Question(now)
-	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t.Node.Trust}, now)
+	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t.Node.Trusted()}, now)
 	idle, rests := step.(perdure.Idle)
 	r.Elsewhere = at.Held(t.Agent)
 	r.Idle, r.Why, r.Until = rests && !r.Elsewhere, view.Why(idle), idle.Until
@@ -95,7 +97,7 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 	if r.Lacks = !rests && t.cannot != ""; r.Lacks {
 		r.Why = view.LackOf(f, t.Node.Key.Key(), t.cannot)
 	}
-	r.Standing = a.Standing(t.Node.Trust, perdure.Hash{}, now)
+	r.Standing = a.Standing(t.Node.Trusted(), t.place, now)
 	unspoken := f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind
 	r.Asks = r.Asks || unspoken // nobody has said anything yet
 	return r, nil

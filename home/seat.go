@@ -12,7 +12,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
-	"github.com/perdure/perdure/store/postgres"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -81,7 +80,7 @@ type claimed interface {
 func (h *Home) neighbour(ctx context.Context) (claimed, error) {
 	switch {
 	case h.remote != "":
-		s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: true, Patience: patience})
+		s, err := h.dial(ctx, true, false)
 		if errors.Is(err, perdure.ErrNotFound) {
 			return nil, nil
 		}

@@ -103,6 +103,8 @@ type Sealed struct {
 type Bound struct {
 	Agent  perdure.AgentID `json:"agent"`
 	Digest perdure.Hash    `json:"digest"`
+	// Token is the id of the token that made the link: it is good for as long as that is.
+	Token string `json:"token,omitempty"`
 }
 
 // TokenView is a token for people and programs: whose it is, and what it permits.
@@ -178,12 +180,12 @@ func (h *Home) MakeToken(x NewToken) (text string, t *Token, err error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		return errors.Join(
-			disk.Write(path, append(b, '\n'), 0o600),
-			disk.Sync(path),
-			disk.Sync(filepath.Dir(path)),
-			disk.Sync(h.Dir),
-		)
+		part := path + ".new"
+		err := errors.Join(disk.Write(part, append(b, '\n'), 0o600), disk.Sync(part))
+		if err != nil {
+			return errors.Join(err, disk.Remove(part))
+		}
+		return errors.Join(disk.Rename(part, path), disk.Sync(filepath.Dir(path)), disk.Sync(h.Dir))
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("keep token: %w", err)
@@ -307,6 +309,11 @@ func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, erro
 	}
 	if subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashSecret(secret))) != 1 || t.Expired(now) {
 		return nil, nil, ErrToken
+	}
+	if t.Link != nil && t.Link.Token != "" {
+		if maker, err := h.readToken(t.Link.Token); err != nil || maker.Expired(now) {
+			return nil, nil, ErrToken
+		}
 	}
 	if t.Person == nil {
 		return t, nil, nil

@@ -39,6 +39,9 @@ func (t *Conversation) Turn(ctx context.Context, in Input) error {
 			}
 		}
 	}()
+	if !in.Due {
+		t.Node.TryAgain() // a person is here, and may have put right what failed
+	}
 	err := t.work(turn, in == Input{})
 	stop()
 	<-shown
@@ -85,7 +88,7 @@ func (t *Conversation) stir() {
 // work runs the agent until it rests. With goes it waits for whatever the agent waits for first.
 func (t *Conversation) work(ctx context.Context, goes bool) error {
 	t.mu.Lock()
-	t.failed, t.away, t.cannot = 0, t.Follow, ""
+	t.failed, t.away, t.cannot, t.idle = 0, t.Follow, "", nil
 	t.mu.Unlock()
 	until, begun := time.Now().Add(turnPatience), time.Now()
 	for {
@@ -102,11 +105,13 @@ func (t *Conversation) work(ctx context.Context, goes bool) error {
 		if _, err := t.catchUp(ctx); err != nil {
 			return err
 		}
+		t.idle = &idle
 		wait := time.Until(idle.Until.Go())
 		if idle.Until == 0 || idle.Person || idle.Needs != "" {
 			t.cannot = idle.Needs
 			return nil
 		}
+		goes = goes && unanswered(&idle) == nil // what failed has just been tried again
 		if !goes && (!t.passes() || time.Now().Add(wait).After(until)) {
 			return nil
 		}

@@ -27,7 +27,8 @@ func (s *Server) known(next http.Handler) http.Handler {
 		if v == nil {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: v.ID(), Extra: map[string]any{guest: v}}, nil
+		now := func() (*home.Visitor, error) { return home.VisitorNow(ctx) }
+		return &auth.TokenInfo{UserID: v.ID(), Extra: map[string]any{guest: now}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
@@ -36,14 +37,14 @@ func (s *Server) known(next http.Handler) http.Handler {
 	})
 }
 
-// visitor is whom a request is of.
+// visitor is whom a request is of, as they are now.
 func (s *Server) visitor(x *sdk.RequestExtra) (*home.Visitor, error) {
 	if !s.Guests {
 		return s.Desk.Host()
 	}
 	if x != nil && x.TokenInfo != nil {
-		if v, ok := x.TokenInfo.Extra[guest].(*home.Visitor); ok {
-			return v, nil
+		if now, ok := x.TokenInfo.Extra[guest].(func() (*home.Visitor, error)); ok {
+			return now()
 		}
 	}
 	return nil, fmt.Errorf("%w: the request came by no gate", home.ErrUnknown)

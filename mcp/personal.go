@@ -157,11 +157,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	trust, err := s.Home.Trust()
-	if err != nil {
-		return nil, nil, err
-	}
-	w := view.ApprovalOf(a.Fold(), open, trust, view.Callable(a), now)
+	w := view.ApprovalOf(a.Fold(), open, s.Node.Trusted(), view.Callable(a), now)
 	if err := w.Describe(ctx, s.Store, a); err != nil {
 		return nil, nil, err
 	}
@@ -265,10 +261,8 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, err
 	}
 	f, typed := a.Fold(), "perdure resume "+view.Callable(a)
-	trust, err := s.Home.Trust()
+	trust := s.Node.Trusted()
 	switch {
-	case err != nil:
-		return nil, nil, err
 	case f.Ended != nil:
 		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	case trust.Counts(a) != nil:

@@ -133,7 +133,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	options := sdk.StreamableHTTPOptions{Logger: s.quiet(), MaxRequestBodyBytes: maxRequest,
 		SessionTimeout:               sessionIdle,
 		PropagateRequestCancellation: true}
-	sessions := sdk.NewStreamableHTTPHandler(server, &options)
+	sessions := s.bounded(sdk.NewStreamableHTTPHandler(server, &options))
 	options.Stateless = true
 	stateless := sdk.NewStreamableHTTPHandler(server, &options)
 	return s.known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,8 @@ func (s *Server) about() {
 }
 
 func (s *Server) nodes(ctx context.Context, _ *home.Visitor, _ *struct{}) (*reply[client.Nodes], error) {
-	n := client.Node{Name: s.Desk.Node.Key.Name, Key: s.Desk.Node.Key.Key(), Version: versionOr(s.Version)}
+	n := client.Node{Name: s.Desk.Node.Key.Name, Key: s.Desk.Node.Key.Key(), Version: versionOr(s.Version),
+		Capable: *home.Capable(s.Desk.Node, false)}
 	if s.Node != nil {
 		var err error
 		if n, err = s.Node(ctx); err != nil {

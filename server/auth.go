@@ -111,7 +111,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			s.fail(w, r, errTooMany)
 			return
 		}
-		ctx := home.WithVisitor(r.Context(), v)
+		ctx := home.WithVisitor(r.Context(), v, func() (*home.Visitor, error) { return s.who(r) })
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, baseKey{}, baseOf(r))))
 	})
 }

@@ -46,13 +46,16 @@ type requestKey struct{}
 // withRequest gives an operation the request, whose body it reads itself.
 func withRequest(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	next(huma.WithValue(ctx, requestKey{}, exchange{r, w}))
+	next(huma.WithValue(ctx, requestKey{}, raw{r, w}))
 }
 
-type exchange struct {
+// raw is a request as it came, and where its answer goes.
+type raw struct {
 	r *http.Request
 	w http.ResponseWriter
 }
+
+func (x raw) c() *http.ResponseController { return http.NewResponseController(x.w) }
 
 func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
 	Named
@@ -74,7 +77,8 @@ func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		r, w := humago.Unwrap(hc)
-		out := &begun{w: w, id: id, c: http.NewResponseController(w), stall: s.Limits.WriteStall}
+		out := &begun{w: w, kind: capsuleType, file: id.Short() + capsule.Ext, c: http.NewResponseController(w),
+			stall: s.Limits.WriteStall}
 		x.Out = out
 		_, err := s.Desk.Home.Export(r.Context(), s.Desk.Store, id, x)
 		switch {
@@ -90,9 +94,10 @@ func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
 
 // begun writes headers before the first byte.
 type begun struct {
-	w  http.ResponseWriter
-	id perdure.AgentID
-	n  int64
+	w    http.ResponseWriter
+	kind string // the media type
+	file string // what it is called where it is kept; empty: it is not
+	n    int64
 
 	c     *http.ResponseController
 	stall time.Duration
@@ -101,8 +106,10 @@ type begun struct {
 func (b *begun) Write(p []byte) (int, error) {
 	if b.n == 0 {
 		h := b.w.Header()
-		h.Set("Content-Type", capsuleType)
-		h.Set("Content-Disposition", `attachment; filename="`+b.id.Short()+capsule.Ext+`"`)
+		h.Set("Content-Type", b.kind)
+		if b.file != "" {
+			h.Set("Content-Disposition", `attachment; filename="`+b.file+`"`)
+		}
 	}
 	if err := b.c.SetWriteDeadline(time.Now().Add(b.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
@@ -116,7 +123,7 @@ func (b *begun) Write(p []byte) (int, error) {
 func (s *Server) takeIn(ctx context.Context, v *home.Visitor, in *struct {
 	Older bool `query:"older" doc:"an older copy than the one here is no error"`
 }) (*reply[client.Arrived], error) {
-	x, ok := ctx.Value(requestKey{}).(exchange)
+	x, ok := ctx.Value(requestKey{}).(raw)
 	if !ok {
 		return nil, errors.New("import: the request is not there")
 	}

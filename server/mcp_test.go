@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -30,42 +30,56 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // withMCP mounts MCP.
-func withMCP(t *testing.T) *world {
-	var w *world
-	var m *mcp.Server
-	w = newWorld(t, func(s *server.Server) {
-		m = &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true}
+func withMCP(t *testing.T, change ...func(*server.Server)) *world {
+	return newWorld(t, append(change, func(s *server.Server) {
+		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)
-	})
-	return w
+	})...)
 }
 
-// calls has a client with a token call a tool, whose person says yes to everything.
-func (w *world) calls(token, tool string, args map[string]any) (text string, failed bool) {
-	w.t.Helper()
-	return w.callsBy(bearing(token), tool, args, "approve")
+// mcpVersions are the protocols in which people are asked: one by requests of the server, the other by its answers.
+var mcpVersions = []string{"2026-07-28", "2025-11-25"}
+
+// caller is an MCP client whose person says yes to everything.
+type caller struct {
+	w       *world
+	http    http.RoundTripper
+	version string
+	asked   func() // when the person is asked
 }
 
-// callsBy is calls by a way of one's own, with what the person decides.
-func (w *world) callsBy(by http.RoundTripper, tool string, args map[string]any, decide string) (text string,
-	failed bool) {
+// calls has a client with a token call a tool.
+func (w *world) calls(token, version, tool string, args map[string]any) (text string, failed bool) {
 	w.t.Helper()
+	return (&caller{w: w, http: bearing(token), version: version}).call(tool, args)
+}
+
+func (c *caller) call(tool string, args map[string]any) (text string, failed bool) {
+	t := c.w.t
+	t.Helper()
 	yes := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": decide, "note": "yes"}}, nil
+		if c.asked != nil {
+			c.asked()
+		}
+		return &sdk.ElicitResult{Action: "accept",
+			Content: map[string]any{"decision": "approve", "note": "yes", "answer": "go on"}}, nil
 	}
-	c := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
+	m := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
 		Capabilities: &sdk.ClientCapabilities{
 			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}},
 		}})
-	to := &sdk.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: &http.Client{Transport: by}}
-	s, err := c.Connect(w.t.Context(), to, nil)
+	to := &sdk.StreamableClientTransport{Endpoint: c.w.url + "/mcp", HTTPClient: &http.Client{Transport: c.http}}
+	s, err := m.Connect(t.Context(), to, &sdk.ClientSessionOptions{ProtocolVersion: c.version})
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	res, err := s.CallTool(w.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	if got := s.InitializeResult().ProtocolVersion; got != c.version {
+		t.Fatalf("the protocol is %s, want %s", got, c.version)
+	}
+	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		return err.Error(), true
 	}
@@ -78,34 +92,164 @@ func (w *world) callsBy(by http.RoundTripper, tool string, args map[string]any, 
 	return strings.Join(all, "\n"), res.IsError
 }
 
+// mcpToken is a token with which a person decides through MCP.
+func (w *world) mcpToken(key *perdure.Signer) (string, *home.Token) {
+	w.t.Helper()
+	text, token, err := w.home.MakeToken(
+		home.NewToken{Name: key.Name, Verbs: []string{home.VerbMCP, home.VerbApprove}, Person: key},
+	)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return text, token
+}
+
+// voters are the keys that signed approvals of an agent.
+func (w *world) voters(id perdure.AgentID) (all []perdure.Key) {
+	w.t.Helper()
+	for e, err := range perdure.Memory(w.t.Context(), w.store, id) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ev, _ := e.Content().(perdure.Event)
+		if _, ok := ev.Notice.(perdure.Approval); ok {
+			all = append(all, e.Origin)
+		}
+	}
+	return all
+}
+
 func TestThePersonOfATokenDecidesThroughMCPWithTheirOwnKey(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			text, _ := w.mcpToken(ana)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			said, failed := w.calls(w.token("", home.Verbs...), version, "approve", args)
+			if !failed || !strings.Contains(said, "unlocks none") {
+				t.Errorf("a program's person: %v %s", failed, said)
+			}
+			if said, failed := w.calls(text, version, "approve", args); failed || !strings.Contains(said, "approves") {
+				t.Fatalf("got %v %s", failed, said)
+			}
+			if got := w.voters(id); !slices.Equal(got, []perdure.Key{ana.Key()}) {
+				t.Errorf("the votes are signed by %v, want %s alone", got, ana.Key())
+			}
+			if w.run(id); w.paid != 1 {
+				t.Errorf("it paid %d times, want once", w.paid)
+			}
+		})
+	}
+}
+
+func TestTwoPeopleAreTwoVotesThroughMCPAndOnePersonTwiceIsOne(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			w.quorum = 2
+			_, ana := w.person("ana")
+			_, bob := w.person("bob")
+			first, _ := w.mcpToken(ana)
+			second, _ := w.mcpToken(ana)
+			bobs, _ := w.mcpToken(bob)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			if said, failed := w.calls(first, version, "approve", args); failed {
+				t.Fatalf("ana: %s", said)
+			}
+			for _, again := range []string{first, second} {
+				if said, failed := w.calls(again, version, "approve", args); !failed ||
+					!strings.Contains(said, "already approved") {
+					t.Errorf("ana again: %v %s", failed, said)
+				}
+			}
+			if w.run(id); w.paid != 0 {
+				t.Fatal("one person's approvals were two votes")
+			}
+			if said, failed := w.calls(bobs, version, "approve", args); failed {
+				t.Fatalf("bob: %s", said)
+			}
+			if got := w.voters(id); !slices.Equal(got, []perdure.Key{ana.Key(), bob.Key()}) {
+				t.Errorf("the votes are signed by %v, want ana's and bob's keys", got)
+			}
+			if w.run(id); w.paid != 1 {
+				t.Errorf("it paid %d times, want once", w.paid)
+			}
+		})
+	}
+}
+
+func TestWhatIsTakenBackWhileAPersonIsAskedThroughMCPCountsAtOnce(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			_, bob := w.person("bob")
+			anas, token := w.mcpToken(ana)
+			bobs, _ := w.mcpToken(bob)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			revoke := func() {
+				if _, err := w.home.RevokeToken(token.ID); err != nil {
+					t.Error(err)
+				}
+			}
+			c := &caller{w: w, http: bearing(anas), version: version, asked: revoke}
+			if said, failed := c.call("approve", args); !failed {
+				t.Errorf("a token that was revoked meanwhile: %s", said)
+			}
+			distrust := func() {
+				if err := w.home.TrustKey(perdure.Trustee{Key: bob.Key(), Revoked: true}); err != nil {
+					t.Error(err)
+				}
+			}
+			c = &caller{w: w, http: bearing(bobs), version: version, asked: distrust}
+			if said, failed := c.call("approve", args); !failed {
+				t.Errorf("a key that was revoked meanwhile: %s", said)
+			}
+			if got := w.voters(id); len(got) != 0 {
+				t.Errorf("there are votes by %v", got)
+			}
+		})
+	}
+}
+
+func TestTheOwnerAnswersThroughMCPOnASocketAndNobodyPassesForThem(t *testing.T) {
 	w := withMCP(t)
 	_, ana := w.person("ana")
-	text, _, err := w.home.MakeToken(
-		home.NewToken{Name: "ana", Verbs: []string{home.VerbMCP, home.VerbApprove}, Person: ana},
-	)
+	id, digest := w.asking()
+	w.call(w.again(ana), "POST", "/v1/agents/"+id.String()+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	w.run(id)
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := server.Listen(t.Context(), server.Listening{Address: "unix:" + path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, digest := w.asking()
-	args := map[string]any{"agent": id.String(), "digest": digest.String()}
-	if said, failed := w.calls(w.token("", home.Verbs...), "approve", args); !failed ||
-		!strings.Contains(said, "unlocks none") {
-		t.Errorf("a program's person: %v %s", failed, said)
+	local := &http.Server{Handler: w.http.Config.Handler, ConnContext: server.LocalConn,
+		ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = local.Close() })
+	go func() { _ = local.Serve(ln) }()
+	args := map[string]any{"agent": id.String()}
+	code, _, text := w.raw("", "POST", "/mcp", map[string]any{}, "Perdure-Guest", "owner")
+	if code != http.StatusUnauthorized {
+		t.Errorf("somebody without a token: %d %s", code, text)
 	}
-	if said, failed := w.calls(text, "approve", args); failed || !strings.Contains(said, "approves") {
-		t.Fatalf("got %v %s", failed, said)
+	prog := w.token("", home.Verbs...)
+	if said, failed := w.calls(prog, mcpVersions[0], "answer", args); !failed {
+		t.Errorf("a program answered for a person: %s", said)
 	}
-	for e, err := range perdure.Memory(t.Context(), w.store, id) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev, ok := e.Content().(perdure.Event); ok && ev.Name == "approval" && e.Origin != ana.Key() {
-			t.Errorf("the vote is signed by %s, want %s", e.Origin.Short(), ana.Key().Short())
-		}
-	}
-	if w.run(id); w.paid != 1 {
-		t.Errorf("it paid %d times, want once", w.paid)
+	c := &caller{w: w, version: mcpVersions[0], http: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}}
+	if said, failed := c.call("answer", args); failed || !strings.Contains(said, "go on") {
+		t.Errorf("the owner: %v %s", failed, said)
 	}
 }
 
@@ -115,11 +259,11 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	var chat, plain client.Created
 	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "talk", Name: "chat", Kind: perdure.ChatKind}, 201, &chat)
 	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "work", Name: "plain"}, 201, &plain)
-	if said, failed := w.calls(all, "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); !failed ||
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); !failed ||
 		!strings.Contains(said, "is a program") {
 		t.Errorf("a program chats: %v %s", failed, said)
 	}
-	if said, failed := w.calls(all, "tell_agent", map[string]any{"agent": "plain", "message": "hi"}); failed {
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "plain", "message": "hi"}); failed {
 		t.Errorf("a program says something: %s", said)
 	}
 	_, ana := w.person("ana")
@@ -128,7 +272,7 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, failed := w.calls(person, "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); failed {
+	if said, failed := w.calls(person, mcpVersions[1], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); failed {
 		t.Errorf("a person's client chats: %s", said)
 	}
 	var got []string
@@ -145,34 +289,6 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	want := []string{"answer by tester for ana false", "message by tester for prog true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestTheOwnerDecidesThroughMCPOnASocket(t *testing.T) {
-	w := withMCP(t)
-	var made client.Created
-	all := w.token("", home.Verbs...)
-	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a"}, 201, &made)
-	w.call(all, "POST", "/v1/agents/a/pause", nil, 200, nil)
-	path := filepath.Join(t.TempDir(), "s")
-	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := httptest.NewUnstartedServer(w.http.Config.Handler)
-	local.Listener, local.Config.ConnContext = ln, server.LocalConn
-	local.Start()
-	t.Cleanup(local.Close)
-	dial := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}}
-	t.Cleanup(dial.CloseIdleConnections)
-	if said, failed := w.callsBy(dial, "resume", map[string]any{"agent": "a"}, "resume"); failed {
-		t.Errorf("got %s", said)
-	}
-	a, err := w.node.Load(t.Context(), made.Agent)
-	if err != nil || len(a.Fold().Paused) != 0 {
-		t.Errorf("it is paused still: %v", err)
 	}
 }
 

@@ -121,7 +121,9 @@ func (s *Server) routes() http.Handler {
 			mux.Handle(pattern, s.requiring(verb, h))
 		}
 	}
-	mount("/mcp", home.VerbMCP, s.MCP)
+	if s.MCP != nil {
+		mount("/mcp", home.VerbMCP, s.MCP)
+	}
 	mount("POST /a2a", home.VerbA2A, s.A2A)
 	mount("GET /metrics", home.VerbMetrics, s.Metric)
 	if s.Card != nil {
@@ -161,6 +163,7 @@ func (s *Server) register(mux *http.ServeMux) {
 			Description: "What happens, as it happens.",
 		},
 		{Name: "capsules", Description: "Agents as files."},
+		{Name: "exchange", Description: "Agents passed between servers: what is new on each side, and nothing else."},
 		{Name: "server", Description: "The server itself."},
 	}
 	s.api = humago.New(mux, c)
@@ -168,6 +171,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.tells()
 	s.votes()
 	s.capsules()
+	s.passing()
 	s.streams()
 	s.about()
 	open(s.api.OpenAPI())

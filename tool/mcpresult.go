@@ -35,8 +35,9 @@ func (m *MCP) result(r *redactor, res *mcp.CallToolResult) (perdure.Result, erro
 			}
 		}
 	}
-	if p.text.Len() > 0 {
-		out["text"] = content([]byte(p.text.String()), p.cut)
+	text := p.cutText()
+	if text != "" {
+		out["text"] = content([]byte(text), p.cut)
 	}
 	if len(p.others) > 0 {
 		out["content"] = p.others
@@ -53,7 +54,7 @@ func (m *MCP) result(r *redactor, res *mcp.CallToolResult) (perdure.Result, erro
 		came.Signal, came.Note = perdure.Partial, "some of the answer is left out: it is too large to be recorded"
 	}
 	if res.IsError {
-		came.Signal, came.Note = perdure.Failed, clip(r.replace(p.text.String()))
+		came.Signal, came.Note = perdure.Failed, clip(r.replace(text))
 	}
 	return came, nil
 }
@@ -83,9 +84,9 @@ func (p *parts) add(c mcp.Content) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
 		if p.text.Len() > 0 {
-			p.write("\n")
+			p.text.WriteString("\n")
 		}
-		p.write(c.Text)
+		p.text.WriteString(c.Text)
 	case *mcp.ImageContent:
 		p.other(map[string]any{"type": "image", "mime": c.MIMEType}, c.Data)
 	case *mcp.AudioContent:
@@ -105,11 +106,15 @@ func (p *parts) add(c mcp.Content) {
 	}
 }
 
-func (p *parts) write(s string) {
-	if room := p.limit - p.text.Len(); len(s) > room {
-		s, p.cut = string(wholeRunes(p.redactor.cut([]byte(s), 0, max(room, 0)))), true
+// cutText is the text of all parts within the limit. It is cut as one: a secret may begin in one part and end in
+// another.
+func (p *parts) cutText() string {
+	text := p.text.String()
+	if len(text) <= p.limit {
+		return text
 	}
-	p.text.WriteString(s)
+	p.cut = true
+	return string(wholeRunes(p.redactor.cut([]byte(text), 0, p.limit)))
 }
 
 // other adds a part that is not text, with its data: bytes, text or none.

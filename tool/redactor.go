@@ -12,6 +12,7 @@ type redactor struct {
 	spellings []spelling // exact ones
 	exact     *matcher
 	plain     *matcher // in normal form
+	halves    *halves
 }
 
 // span is where the value of a secret is in a text.
@@ -30,7 +31,7 @@ func newRedactor(values map[string]string) *redactor {
 		all = append(all, spelling{value, name})
 	}
 	exact, plain := spellingsOf(all, minSecret)
-	return &redactor{spellings: exact, exact: newMatcher(exact), plain: newMatcher(plain)}
+	return &redactor{spellings: exact, exact: newMatcher(exact), plain: newMatcher(plain), halves: newHalves(all)}
 }
 
 type redactorKey struct{}
@@ -61,6 +62,7 @@ func (r *redactor) spans(b []byte) []span {
 	for at, s := range r.exact.each(b) {
 		all = append(all, span{at, at + len(s.text), s.name})
 	}
+	all = r.halves.spans(all, b)
 	var n normal
 	if len(r.plain.by) > 0 {
 		n.read(b, true)
@@ -144,6 +146,14 @@ func (r *redactor) replaceClipped(s string) string {
 		out.WriteString(r.dropBeginning(s[:i]) + cutMark)
 		s = s[i+len(cutMark):]
 	}
+}
+
+// cutOff is a text that breaks off at its end, without the beginning of a value there.
+func (r *redactor) cutOff(s string) string {
+	if r == nil {
+		return s
+	}
+	return r.dropBeginning(r.replace(s))
 }
 
 // cutMark stands where a text was cut.

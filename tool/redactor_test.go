@@ -3,8 +3,10 @@ package tool_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,6 +129,55 @@ func TestNoLimitCutsASecretOutOfAServersResult(t *testing.T) {
 		for _, pad := range []int{2020, 2030, 2040, 2044, 2975, 2980, 2990, 2996, 2999} {
 			text = strings.Repeat(".", pad) + cutSecret + strings.Repeat(".", 3000)
 			shows(t, fmt.Sprint(pad, failed), call(t, tools[0], nil), nil)
+		}
+	}
+}
+
+// Half of a secret in a row, or more, is taken for it wherever it stands.
+func TestHalfOfASecretIsNotShown(t *testing.T) {
+	t.Parallel()
+	const token = "s3cr3t/VALUE+abcdef12345"
+	var text string
+	p := &probe{result: func() (perdure.Result, error) {
+		return perdure.Result{Data: data(t, map[string]any{"text": text})}, nil
+	}}
+	guarded := tool.WithSecrets([]perdure.Tool{p}, tool.SecretMap{"TOKEN": token})[0]
+	for _, form := range []string{token, base64.StdEncoding.EncodeToString([]byte(token)), url.QueryEscape(token),
+		hex.EncodeToString([]byte(token))} {
+		half := (len(form) + 1) / 2
+		for from := range len(form) - half + 1 {
+			for to := from + half; to <= len(form); to++ {
+				for _, around := range []string{"%s", "the token: %s", "%s\n", "<%s>"} {
+					text = fmt.Sprintf(around, form[from:to])
+					want := fmt.Sprintf(around, "secret:TOKEN")
+					if got := fields(t, call(t, guarded, nil))["text"]; got != want {
+						t.Fatalf("%q is shown as %q, want %q", text, got, want)
+					}
+				}
+			}
+		}
+	}
+	for _, text = range []string{token[:7], token[:11], token[12:23], "it begins with " + token[:11] + "…"} {
+		if got := fields(t, call(t, guarded, nil))["text"]; got != text {
+			t.Errorf("%q, less than half of it, is shown as %q", text, got)
+		}
+	}
+}
+
+// Where a server's answer is cut, it does not end in the beginning of a secret whose rest is another part.
+func TestLimitBetweenPartsShowsNoBeginningOfASecret(t *testing.T) {
+	t.Parallel()
+	srv := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "say"}, func(context.Context, *mcp.CallToolRequest,
+		struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it is " + cutSecret[:10]},
+			&mcp.TextContent{Text: cutSecret[10:] + " and more"}}}, nil, nil
+	})
+	for limit := range 50 {
+		m := &tool.MCP{Name: "t", Transport: inProcess(srv), Limit: limit + 1}
+		res := call(t, tool.WithSecrets(connected(t, m), cutSecrets)[0], nil)
+		if text := string(res.Data); strings.Contains(text, cutSecret[:8]) {
+			t.Errorf("limit %d: %q holds %q of the secret", limit+1, text, cutSecret[:8])
 		}
 	}
 }

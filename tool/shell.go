@@ -195,7 +195,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 			return res, ctx.Err() // whoever stopped it knows why
 		}
 		why, late := whyKilled(ctx, limited)
-		return s.killed(res, why, late, stdout.text(r)+stderr.text(r))
+		return s.killed(res, why, late, r.cutOff(stdout.text(r))+r.cutOff(stderr.text(r)))
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
 	}
@@ -231,6 +231,9 @@ func (s *Shell) killed(res perdure.Result, why string, late bool, said string) (
 // result is what a command left behind.
 func (s *Shell) result(cmd *exec.Cmd, r *redactor, stdout, stderr *output) (perdure.Result, error) {
 	v := map[string]any{"stdout": stdout.text(r), "stderr": stderr.text(r)}
+	if cmd.ProcessState == nil || !cmd.ProcessState.Exited() { // it may have been in the middle of a value
+		v["stdout"], v["stderr"] = r.cutOff(stdout.text(r)), r.cutOff(stderr.text(r))
+	}
 	if cmd.ProcessState != nil {
 		v["exit"] = cmd.ProcessState.ExitCode()
 	}

@@ -192,12 +192,19 @@ func Watch(ctx context.Context, s perdure.Store) *Changes {
 	if w, ok := s.(perdure.Watcher); ok {
 		watched.Store(true)
 		go func() {
-			defer watched.Store(false)
-			for id, err := range w.Watch(ctx) {
-				if err != nil {
-					return // looking now and then still works
+			for ctx.Err() == nil {
+				for id, err := range w.Watch(ctx) {
+					if err != nil {
+						break
+					}
+					watched.Store(true)
+					c.add(id)
 				}
-				c.add(id)
+				watched.Store(false) // until it can be watched again, looking now and then still works
+				select {
+				case <-ctx.Done():
+				case <-time.After(followPoll):
+				}
 			}
 		}()
 	}

@@ -49,9 +49,9 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 	}
 }
 
-// seatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that
+// SeatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that
 // something happened twice.
-func seatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []Wait {
+func SeatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []Wait {
 	f := a.Fold()
 	var found []Wait
 	add := func(w Wait) {

@@ -201,7 +201,7 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 	if t.Counts(a) != nil {
 		return
 	}
-	waits := seatWaits(a, t, place, now)
+	waits := SeatWaits(a, t, place, now)
 	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
 		v.Standing = is
 	}

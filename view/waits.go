@@ -128,7 +128,7 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 		}
 		waits := waitsOf(a, trust, me, now)
 		if trust.Counts(a) == nil {
-			waits = slices.Concat(at.Strays(a, now), seatWaits(a, trust, place, now), waits)
+			waits = slices.Concat(at.Strays(a, now), SeatWaits(a, trust, place, now), waits)
 		}
 		if err := DescribeAll(ctx, s, a, waits); err != nil {
 			return nil, nil, err

@@ -42,12 +42,19 @@ type Handler struct {
 	// Fail answers with an error; nil: as a problem (RFC 9457). What has a status of its own is an *Error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
+	// Begun is since when posts are answered here: what was signed before may have been for another agent. Zero: since
+	// this process began.
+	Begun time.Time
 	// Turns are those of the agents, if others write to them, too; nil: its own.
 	Turns *turns.Turns[perdure.AgentID]
 
 	own   turns.Turns[perdure.AgentID]
 	taken recent
+	votes recent // whom messages were for that do not say it
 }
+
+// processBegun is when this process began, as messages name times.
+var processBegun = time.Now().Truncate(time.Second)
 
 // Error is an error with the HTTP status it is answered with.
 type Error struct {
@@ -257,7 +264,7 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	}
 	answer, err := told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
 	if err == nil {
-		h.taken.add(message)
+		h.taken.add(message, p.agent.ID())
 	}
 	return answer, err
 }
@@ -266,8 +273,8 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 // that comes again within the window must not count again.
 type recent struct {
 	mu    sync.Mutex
-	known map[string]struct{}
-	order []string // a ring, once it is full
+	known map[string]perdure.AgentID // whom they were for
+	order []string                   // a ring, once it is full
 	next  int
 }
 
@@ -281,11 +288,15 @@ func (r *recent) has(message string) bool {
 	return known
 }
 
-func (r *recent) add(message string) {
+// add remembers a message to an agent, and returns whom it was for the first time.
+func (r *recent) add(message string, to perdure.AgentID) perdure.AgentID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if first, known := r.known[message]; known {
+		return first
+	}
 	if r.known == nil {
-		r.known = map[string]struct{}{}
+		r.known = map[string]perdure.AgentID{}
 	}
 	if len(r.order) < maxRecent {
 		r.order = append(r.order, message)
@@ -294,7 +305,8 @@ func (r *recent) add(message string) {
 		r.order[r.next] = message
 		r.next = (r.next + 1) % maxRecent
 	}
-	r.known[message] = struct{}{}
+	r.known[message] = to
+	return to
 }
 
 // told answers with an entry that was written.
@@ -355,6 +367,12 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := h.meant(p, &body); err != nil {
+		return Answer{}, err
+	}
+	if again, err := h.again(ctx, p, &body); again || err != nil {
+		return Answer{Status: Already, Agent: p.agent.ID()}, err
+	}
 	asks := p.agent.Fold().Asks
 	if _, question := p.agent.Fold().Question(time.Now()); body.Digest == "" && len(asks) == 0 && question {
 		return h.answer(ctx, p, &body)
@@ -376,10 +394,45 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	return h.approved(ctx, p, digest, e)
 }
 
+// meant refuses a message that does not say what it answers, and was for another agent: the signature does not cover
+// where it was sent, so whoever saw it could send it elsewhere. What was signed before this process began may have been.
+func (h *Handler) meant(p *post, body *resumption) error {
+	begun := h.Begun
+	if begun.IsZero() {
+		begun = processBegun
+	}
+	switch {
+	case body.Digest != "":
+		return nil // that is of one agent
+	case p.at.Before(begun):
+		return &Error{http.StatusConflict, perdure.WithHint(
+			errors.New("it was signed before this server began, and does not name the digest of what it answers"),
+			"send it again with the time of now and the same id")}
+	case h.votes.add(p.hook.Name+" "+p.id, p.agent.ID()) != p.agent.ID():
+		return &Error{http.StatusConflict, perdure.WithHint(
+			errors.New("a message with this id was for another agent; nothing was answered"),
+			"give each message its own id")}
+	}
+	return nil
+}
+
+// again reports whether a message has come before. One that does not say what it answers would else be taken for an
+// answer to what the agent asks by now.
+func (h *Handler) again(ctx context.Context, p *post, body *resumption) (bool, error) {
+	who := p.hook.Person
+	if p.agent.Fold().Received(&perdure.Event{Name: perdure.AnswerEvent, By: who.Name, ID: p.id}) {
+		return true, nil
+	}
+	if body.Digest != "" {
+		return false, nil // what it is for says whether it was answered
+	}
+	return h.Node.Voted(ctx, p.agent.ID(), who.Key(), p.id)
+}
+
 // vote records what a person says about an effect, signed with their key.
 func (h *Handler) vote(ctx context.Context, p *post, v perdure.Approval) (*perdure.Entry, error) {
 	who := p.hook.Person
-	entries, err := h.Node.PrepareVote(ctx, p.agent.ID(), who.Key(), who.Name, v)
+	entries, err := h.Node.PrepareVoteOf(ctx, p.agent.ID(), who.Key(), who.Name, p.id, v)
 	if err == nil {
 		entries, err = who.SignVote(entries, p.agent.ID(), v)
 	}
@@ -411,6 +464,12 @@ func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e 
 	return out, nil
 }
 
+// before reports whether a post was signed before a time; posts name seconds.
+func (p *post) before(at perdure.Time) bool { return at > perdure.TimeOf(p.at.Add(time.Second)) }
+
+var errBefore = &Error{http.StatusConflict, errors.New("what the agent asks about now it had not asked yet when this " +
+	"was signed; nothing was answered")}
+
 // digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent
 // asked about when the post was signed. Zero: the agent asks about nothing.
 func (p *post) digest(text string) (perdure.Hash, error) {
@@ -427,9 +486,8 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	switch {
 	case text != "" && len(text) < 8:
 		return perdure.Hash{}, &Error{http.StatusBadRequest, errors.New("digest: want 8 or more of its digits")}
-	case len(fitting) == 1 && text == "" && asks[0].Since > perdure.TimeOf(p.at.Add(time.Second)):
-		return perdure.Hash{}, &Error{http.StatusConflict, errors.New("what the agent asks about now it had not " +
-			"asked yet when this was signed; nothing was answered")}
+	case len(fitting) == 1 && text == "" && p.before(asks[0].Since):
+		return perdure.Hash{}, errBefore
 	case len(fitting) == 1:
 		return fitting[0], nil
 	case len(fitting) > 1:
@@ -463,6 +521,9 @@ func (p *post) nothing() (Answer, error) {
 
 // answer answers a question of the agent with the feedback, else with whether it was approved.
 func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer, error) {
+	if p.before(p.agent.Fold().Sleep.Since) {
+		return Answer{}, errBefore
+	}
 	text, status := body.Feedback, Resuming
 	if strings.TrimSpace(text) == "" {
 		if text = "approved"; !*body.Approved {

@@ -19,13 +19,16 @@ import (
 
 // shop is a node with a tool that policy asks people about, hooks for two people and a program, and their server.
 type shop struct {
-	t      *testing.T
-	node   *perdure.Node
-	url    string
-	secret map[string]webhook.Key
-	paid   int
-	quorum int64
-	sent   int
+	handler *webhook.Handler
+	t       *testing.T
+	node    *perdure.Node
+	url     string
+	secret  map[string]webhook.Key
+	paid    int
+	quorum  int64
+	sent    int
+
+	asksFirst bool // a question comes before the payment
 }
 
 func signer(t *testing.T, name string) *perdure.Signer {
@@ -58,10 +61,14 @@ func newShop(t *testing.T) *shop {
 				acts := []perdure.Action{perdure.Execute{Tool: "pay"},
 					perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: "what now?"},
 					perdure.End{Signal: perdure.OK}}
+				if s.asksFirst {
+					acts[0], acts[1] = acts[1], acts[0]
+				}
 				return perdure.Advice{Actions: acts[a.Fold().Turns : a.Fold().Turns+1]}, nil
 			})},
 	}
-	h := &webhook.Handler{Node: s.node, Find: s.find}
+	h := &webhook.Handler{Node: s.node, Find: s.find, Begun: time.Now().Add(-time.Hour)}
+	s.handler = h
 	for name, person := range map[string]*perdure.Signer{"ana": ana, "bob": bob, "eve": eve, "crm": nil} {
 		s.secret[name] = mustKey(t, "whsec_"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name, 11))))
 		h.Hooks = append(h.Hooks, webhook.Hook{Name: name, Keys: []webhook.Key{s.secret[name]}, Person: person})
@@ -361,6 +368,91 @@ func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 	}
 	if s.run(id); s.paid != 0 {
 		t.Error("it was taken for an approval")
+	}
+}
+
+// TestAMessageThatComesAgainAnswersNothingElse has a message sent again, signed anew and with the same id, when the agent
+// asks something else.
+func TestAMessageThatComesAgainAnswersNothingElse(t *testing.T) {
+	s := newShop(t)
+	id, _ := s.asking()
+	path := "/webhook/resume/" + id.String()
+	send := func(message string) reply {
+		t.Helper()
+		return s.postAs("ana", path, `{"approved":true,"feedback":"go"}`, message, time.Now().Add(2*time.Second))
+	}
+	if got := send("one"); got.Status != "resuming" {
+		t.Fatalf("an approval: %+v", got)
+	}
+	if f := s.run(id); f.Sleep == nil || s.paid != 1 {
+		t.Fatalf("it does not ask what to do now, and paid %d times", s.paid)
+	}
+	if got := send("one"); got.Status != "already" {
+		t.Errorf("the approval again, while it asks something: %+v", got)
+	}
+	if f := s.run(id); f.Ended != nil {
+		t.Fatal("the approval that came again answered the question")
+	}
+	if got := s.postAs("ana", path, `{"approved":true}`, "two", time.Now().Add(-time.Minute)); got.code != 409 {
+		t.Errorf("a message of before the question: %+v", got)
+	}
+	if got := send("three"); got.Status != "resuming" {
+		t.Errorf("an answer: %+v", got)
+	}
+	if f := s.run(id); f.Ended == nil {
+		t.Error("the answer did not reach it")
+	}
+}
+
+// TestAMessageApprovesNothingOfAnotherAgent has a message sent, byte for byte, to another agent.
+func TestAMessageApprovesNothingOfAnotherAgent(t *testing.T) {
+	s := newShop(t)
+	id, _ := s.asking()
+	other, _ := s.asking()
+	at := time.Now()
+	send := func(id perdure.AgentID) reply {
+		t.Helper()
+		return s.postAs("ana", "/webhook/resume/"+id.String(), `{"approved":true}`, "one", at)
+	}
+	if got := send(id); got.Status != "resuming" {
+		t.Fatalf("an approval: %+v", got)
+	}
+	if got := send(other); got.code != 409 || !strings.Contains(got.Detail, "another agent") {
+		t.Errorf("to another agent: %+v", got)
+	}
+	s.handler.Begun = at.Add(time.Second) // a new process knows nothing of it
+	if got := s.postAs("ana", "/webhook/resume/"+other.String(), `{"approved":true}`, "two", at); got.code != 409 ||
+		!strings.Contains(got.Detail, "before this server began") {
+		t.Errorf("after a restart: %+v", got)
+	}
+	if s.run(other); s.paid != 0 {
+		t.Error("it was taken for an approval")
+	}
+}
+
+// TestAnAnswerThatComesAgainApprovesNothing is the other way round.
+func TestAnAnswerThatComesAgainApprovesNothing(t *testing.T) {
+	s := newShop(t)
+	s.asksFirst = true
+	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+		Charter: perdure.Charter{Scope: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run(a.ID())
+	path := "/webhook/resume/" + a.ID().String()
+	at := time.Now().Add(2 * time.Second)
+	if got := s.postAs("ana", path, `{"approved":true,"feedback":"go"}`, "one", at); got.Status != "resuming" {
+		t.Fatalf("an answer: %+v", got)
+	}
+	if f := s.run(a.ID()); len(f.Asks) != 1 {
+		t.Fatalf("it asks about %d effects, want 1", len(f.Asks))
+	}
+	if got := s.postAs("ana", path, `{"approved":true,"feedback":"go"}`, "one", at); got.Status != "already" {
+		t.Errorf("the answer again, while it asks whether it may pay: %+v", got)
+	}
+	if s.run(a.ID()); s.paid != 0 {
+		t.Error("the answer that came again was an approval")
 	}
 }
 

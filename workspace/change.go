@@ -149,7 +149,7 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 		return nil, err
 	}
 	next, err := r.writing(to, &Draft{Kind: doc.Kind, Title: doc.Title, Links: doc.Links, Tags: doc.Tags,
-		Check: doc.Check, New: true, body: doc.Body,
+		kept: doc.Check, New: true, body: doc.Body,
 		from: &perdure.Source{Agent: s.agent, Entry: current[0].entry}}, there)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 		return nil, err
 	default:
 		there, err = r.Write(ctx, Draft{Path: newPath, Kind: was.Kind, Title: was.Title, Visibility: &to,
-			Links: was.Links, Tags: was.Tags, Check: was.Check,
+			Links: was.Links, Tags: was.Tags, kept: was.Check,
 			New: true, body: was.body, from: &source})
 		if err != nil {
 			return nil, err

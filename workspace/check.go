@@ -6,11 +6,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Holder finds out whether a check still holds. Checks are texts that authors wrote: what it runs must be what this
-// node's policy permits, and is asked only of those this home trusts to own.
+// Holder finds out whether a check still holds. Checks are texts that authors wrote, models among them: one of them
+// tells its reader nothing that the reader may not find out itself, and runs nothing that the owner did not write.
 type Holder interface {
 	// Hold reports why the check does not hold; empty: it does. An error says that nobody can tell.
 	Hold(ctx context.Context, reader *perdure.Agent, check string) (why string, err error)
+	// Accept hears of each check that the owner writes in person. One that is only kept, with a document that the owner
+	// edits, promotes or renames, is none.
+	Accept(check string)
 }
 
 // Living tells which sessions have a process.

@@ -241,7 +241,7 @@ func (r *Reader) change(ctx context.Context, path string, to func(f *fileRef, te
 			return nil, err
 		}
 		title := doc.Title
-		if title == titleOf(f.path, was) {
+		if title == TitleOf(f.path, was) {
 			title = ""
 		}
 		return &Draft{Title: title, Text: text, Links: doc.Links, Base: []perdure.Hash{current[0].entry}}, nil

@@ -92,8 +92,8 @@ func slug(title string) string {
 	return name
 }
 
-// titleOf is the title of a text that has none of its own: its first heading, or its first line.
-func titleOf(path, text string) string {
+// TitleOf is the title of a text that has none of its own: its first heading, or its first line.
+func TitleOf(path, text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
 		if line != "" {

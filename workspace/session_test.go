@@ -104,6 +104,8 @@ func (h holds) Hold(_ context.Context, _ *perdure.Agent, check string) (string, 
 	return h[check], nil
 }
 
+func (holds) Accept(string) {}
+
 // Checks are run of what the owner wrote; nobody else's.
 func TestOnlyTrustedChecksAreRun(t *testing.T) {
 	t.Parallel()

@@ -155,7 +155,7 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 	text, sealed := plainText(d.Body)
 	title := d.Title
 	if title == "" {
-		title = titleOf(d.Path, text)
+		title = TitleOf(d.Path, text)
 	}
 	var from, cause any
 	if d.From != nil {

@@ -20,7 +20,7 @@ func Tools(get func(ctx context.Context) (*Workspace, error)) []perdure.Tool {
 			"/memories/public: view, create, str_replace, insert, "+
 			"delete, rename", perdure.Idempotent, func(ctx context.Context, r *Reader, c FileCommand,
 			key string) (string, error) {
-			return r.keyed(key).Do(ctx, c)
+			return r.Once(key).Do(ctx, c)
 		}),
 		memoryTool(get, "memory_search", "finds documents, notes, session summaries and what was said, by their words",
 			perdure.Read,
@@ -46,7 +46,7 @@ func Tools(get func(ctx context.Context) (*Workspace, error)) []perdure.Tool {
 		memoryTool(get, "document_write", "writes a document that others find: a decision, a plan, an observation; "+
 			"over an existing one only with its version as base",
 			perdure.Idempotent, func(ctx context.Context, r *Reader, in WriteArgs, key string) (*Document, error) {
-				return r.keyed(key).WriteArgs(ctx, in)
+				return r.Once(key).WriteArgs(ctx, in)
 			}),
 		memoryTool(get, "document_promote", "lets more see a document: from private to team, from team to public",
 			perdure.Idempotent,
@@ -64,8 +64,8 @@ func Tools(get func(ctx context.Context) (*Workspace, error)) []perdure.Tool {
 	}
 }
 
-// keyed is the reader for a call that may be made again: what it writes, it writes once.
-func (r *Reader) keyed(key string) *Reader {
+// Once is the reader for a call that may be made again: what it writes, it writes once.
+func (r *Reader) Once(key string) *Reader {
 	c := *r
 	c.key = key
 	return &c

@@ -98,6 +98,9 @@ func (r *Reader) SpokenBy(by string) *Reader {
 // Role is the name of the role; empty: the owner.
 func (r *Reader) Role() string { return r.role }
 
+// Scope is the scope of the role, or that of what the owner writes.
+func (r *Reader) Scope() string { return r.scope }
+
 // Agent is the agent of the role; zero: the owner.
 func (r *Reader) Agent() perdure.AgentID { return r.agent }
 

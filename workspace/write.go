@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Draft struct {
 	from *perdure.Source
 	gone bool
 	body perdure.Data // in the place of Text and Sealed
+	kept string       // the check of the document this is made of, which is its author's and not accepted
 }
 
 // Part is a part of a document that is sealed for a subject, so that erasing the subject makes it unreadable
@@ -98,6 +100,9 @@ func (r *Reader) write(ctx context.Context, path string, on *Visibility, make fu
 	for try := range maxTries {
 		e, s, err := r.tryWrite(ctx, path, on, make)
 		if err == nil {
+			if first.Check != "" && r.agent.IsZero() && r.Holds != nil {
+				r.Holds.Accept(first.Check)
+			}
 			return r.written(ctx, s, e, path)
 		}
 		var stale *Conflict
@@ -128,7 +133,7 @@ func (r *Reader) placeOf(path string, d *Draft) (string, error) {
 	}
 	title := d.Title
 	if title == "" {
-		title = titleOf("", d.Text)
+		title = TitleOf("", d.Text)
 	}
 	path = PlaceFor(d.Kind, title)
 	if d.Visibility != nil && d.Visibility.Tier == Private {
@@ -276,7 +281,7 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	}
 	doc := perdure.Document{Path: path, Kind: d.Kind, Title: strings.TrimSpace(norm.NFC.String(d.Title)),
 		Links: normal(d.Links), Tags: normal(d.Tags),
-		From: d.from, Gone: d.gone, Check: d.Check}
+		From: d.from, Gone: d.gone, Check: cmp.Or(d.Check, d.kept)}
 	for _, v := range current {
 		doc.Base = append(doc.Base, v.entry)
 	}
@@ -291,7 +296,7 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 		if d.Tags == nil && !d.gone {
 			doc.Tags = was.tags
 		}
-		if d.Check == "" && !d.gone {
+		if doc.Check == "" && !d.gone {
 			doc.Check = was.check
 		}
 	}
@@ -301,7 +306,7 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	body, err := r.bodyOf(d)
 	if doc.Body = body; doc.Title == "" && !d.gone {
 		text, _ := plainText(body)
-		doc.Title = titleOf(path, text)
+		doc.Title = TitleOf(path, text)
 	}
 	w := &perdure.Writing{Document: doc, By: r.by, TTL: d.TTL}
 	if r.key != "" {

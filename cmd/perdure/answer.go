@@ -98,7 +98,7 @@ func denyCommand() *cobra.Command {
 // confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is
 // printed with the result.
 func (t *teller) confirm(n *perdure.Node, a *perdure.Agent, q *perdure.Asking, approve bool) error {
-	w := view.ApprovalOf(a.Fold(), q, n.Trust, view.Callable(a), time.Now())
+	w := view.ApprovalOf(a.Fold(), q, n.Trusted(), view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
 	if err := w.Describe(t.c.Context(), n.Store, a); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (a *asker) note(text string) {
 // askAll asks a person about everything of an agent that policy asks about, and tells the agent. It reports
 // whether anything was answered.
 func askAll(ctx context.Context, q *asker, n *perdure.Node, a *perdure.Agent) (answered bool, err error) {
-	waits, err := view.Waits(ctx, n.Store, a, n.Trust, n.Key.Key(), time.Now())
+	waits, err := view.Waits(ctx, n.Store, a, n.Trusted(), n.Key.Key(), time.Now())
 	if err != nil {
 		return false, err
 	}

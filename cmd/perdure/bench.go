@@ -40,7 +40,8 @@ func newBench(words string, stored bool) *benchmark {
 	b := &benchmark{Command: command(words, cobra.NoArgs)}
 	if stored {
 		b.Flags().StringVar(&b.Folder, "store", "",
-			"create the store in a new folder below this one, in a new schema of postgres://…, or mem: "+
+			"create the store in a new folder below this one, in a new schema of postgres://…, in "+
+				"new streams of nats://…, or mem: "+
 				"(default: the temporary folder)")
 		b.check(func() error { return b.Check() })
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -76,6 +77,7 @@ type chat struct {
 	name      string
 	face      chatFace
 	interrupt chan os.Signal
+	failed    error // what the last turn came to
 }
 
 // chatFace is who talks: people at a terminal, or a program.
@@ -141,6 +143,9 @@ func (t *chat) which() string {
 func (t *chat) talk(ctx context.Context) error {
 	for {
 		r, ended, err := t.Rest(ctx)
+		if err == nil && ended {
+			err = t.left(ctx)
+		}
 		if err != nil || ended {
 			return err
 		}
@@ -154,19 +159,39 @@ func (t *chat) talk(ctx context.Context) error {
 		if errors.Is(err, errMoved) {
 			continue
 		}
+		if err == nil && leave {
+			err = t.left(ctx)
+		}
 		if err != nil || leave {
 			return err
 		}
 		if err = t.Do(ctx, in); err == nil {
 			err = t.turn(ctx, in)
 		}
-		switch {
-		case ctx.Err() != nil:
+		if t.failed = nil; ctx.Err() != nil {
 			return ctx.Err()
-		case err != nil && !errors.Is(err, context.Canceled):
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
 			t.problem(err)
+			t.failed = &answered{err}
 		}
 	}
+}
+
+// left is how the command ends. A person at a terminal has seen how things stand; a program reads it from the exit
+// code, which is that of perdure run.
+func (t *chat) left(ctx context.Context) error {
+	if !t.Twice && term.IsTerminal(t.c.InOrStdin()) {
+		return nil
+	}
+	if t.failed != nil {
+		return t.failed
+	}
+	ran, err := t.Left(ctx)
+	if err != nil || ran == nil {
+		return err
+	}
+	return ranError(ran)
 }
 
 // turn is a turn that an interrupt ends.

@@ -35,7 +35,7 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	h.Ask, h.Progress = h.ask, h.bar
 	c.Flags().Var(storeValue{h.Home}, "store",
 		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH, "+
-			"postgres://USER@HOST/DB or mem: (default: $"+home.StoreEnv+
+			"postgres://USER@HOST/DB, nats://HOST/NAME or mem: (default: $"+home.StoreEnv+
 			", else "+home.HomeName+" here or above, else the user's data folder)")
 	if strings.Contains(c.Use, "AGENT") {
 		c.ValidArgsFunction = agentArg(h)

@@ -244,7 +244,7 @@ func storeOf(h *homeFlag, url string) (string, error) {
 	if url == "" {
 		return filepath.Abs(h.Dir)
 	}
-	if shown := home.Shown(url); shown != url || h.Scheme == "postgres" {
+	if shown := home.Shown(url); shown != url || h.Remote() {
 		return shown, nil
 	}
 	scheme, path, found := strings.Cut(url, ":")

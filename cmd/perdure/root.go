@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 )
@@ -80,9 +81,11 @@ func newRoot() *cobra.Command {
 		// people
 		sendCommand(), inboxCommand(), answerCommand(), approveCommand(), denyCommand(), settleCommand(),
 		pauseCommand(), resumeCommand(), endCommand(), grantCommand(), editCommand(),
-		docCommand(), sessionCommand(), searchCommand(), ralphCommand(), // memory across sessions
+		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
-		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(), verifyCommand(), gcCommand(),
+		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
+		exchangeCommand("push", exchange.Push),
+		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)

@@ -71,6 +71,12 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	if err != nil {
 		return err
 	}
+	return ranError(ran)
+}
+
+// ranError is how a command ends that left an agent where it stands; nil: well.
+func ranError(ran *home.Ran) error {
+	called := view.Called(ran.Now)
 	what, hint := ran.Stuck()
 	if ran.Unadvised() {
 		name := ran.Now.Fold().Intent.Advisor
@@ -209,9 +215,14 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return errors.Join(err, p.Close())
 			}
+			unpeered, err := h.Peering(ctx, &home.Desk{Home: h.Home, Store: s, Node: n}, log)
+			if err != nil {
+				return errors.Join(err, p.Close())
+			}
 			stop := h.FollowTrust(ctx, n, log)
 			err = n.Run(ctx)
 			stop()
+			unpeered()
 			told()
 			unobserved()
 			if err := errors.Join(err, p.Close()); err != nil {

@@ -17,9 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/natstest"
 )
 
 func TestMain(m *testing.M) {
+	natstest.Main()
 	testscript.Main(m, map[string]func(){"perdure": main, "perdure-later": laterMain, "wordserver": serveWords})
 }
 
@@ -53,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"provider":  startProvider,
 			"looking":   looking,
 			"later":     writeLater,
+			"nats":      startNATS,
 			"agents":    func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
@@ -127,6 +130,19 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 		b = b[:len(b)-n]
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+}
+
+// startNATS starts a NATS server until the script ends, with the URL of a store in a variable: nats URL. With lax it
+// does not sync always.
+func startNATS(ts *testscript.TestScript, _ bool, args []string) {
+	var options []natstest.Option
+	if len(args) > 1 && args[1] == "lax" {
+		options = append(options, natstest.Lax)
+	}
+	s, err := natstest.New(options...)
+	ts.Check(err)
+	ts.Defer(s.Remove)
+	ts.Setenv(args[0], s.URL("agents"))
 }
 
 // smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition

@@ -134,6 +134,10 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 	if err != nil {
 		return err
 	}
+	unpeered, err := s.h.Peering(ctx, s.desk, s.log)
+	if err != nil {
+		return err
+	}
 	unfollow := s.h.FollowTrust(ctx, s.node, s.log)
 	working, stop := context.WithCancel(ctx)
 	ran := make(chan error, 1)
@@ -144,6 +148,7 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		err = errors.Join(err, worked)
 	}
 	unfollow()
+	unpeered()
 	untold()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -204,6 +209,7 @@ func (s *serving) tools(_ context.Context, a *perdure.Agent) ([]home.ToolUse, er
 func (s *serving) about(ctx context.Context) (n client.Node, err error) {
 	n = client.Node{Name: s.node.Key.Name, Key: s.node.Key.Key(), Version: version, Runs: !s.alone}
 	n.Advisors, n.Tools = home.Describe(s.node)
+	n.Capable = *home.Capable(s.node, n.Runs)
 	if why := s.runs(); why != nil {
 		n.Why = why.Error()
 	}

@@ -34,7 +34,8 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"se
 	"client": {"server"}, "exchange": {"client", "server"}, "webhook": {"notify", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"client": {}, "capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
+var narrow = map[string][]string{"client": {"exchange"},
+	"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
 // wiring may import everything: the program, the examples, the harness that kills the program, the simulation, and what
 // is for development.

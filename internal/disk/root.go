@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,4 +68,23 @@ func (r Root) Sync(name string) error {
 		}
 		return err
 	})
+}
+
+// Exchange gives two files of one folder each other's names, in one step, so that what had a name before is not lost
+// but has the other. Where the system cannot, nothing happens, and the error wraps errors.ErrUnsupported.
+func (r Root) Exchange(name, to string) error {
+	path := r.path(name)
+	return of(path).Rename(path, r.path(to), func() error {
+		dir, err := r.Open(filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		return errors.Join(exchange(dir, filepath.Base(name), filepath.Base(to)), dir.Close())
+	})
+}
+
+// Link is os.Root.Link.
+func (r Root) Link(name, to string) error {
+	path := r.path(name)
+	return of(path).Link(path, r.path(to), func() error { return r.Root.Link(name, to) })
 }

@@ -387,6 +387,33 @@ func TestSecretCutInTwoIsStillRedacted(t *testing.T) {
 	}
 }
 
+// A program prints half of a secret it was given, or more of it, and is cut off in the middle of it.
+func TestHalfOfASecretIsStillRedacted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const token = "s3cr3tVALUEabcdef1234567"
+	p.write("secrets", "TOKEN="+token+"\n")
+	for n, how := range []string{"printf %.14s \"$0\"", "printf '<%.14s>' \"$0\"", "printf %s \"$0\" | cut -c 9-",
+		"printf %s \"$0\" | cut -c 5-19", "printf %.14s \"$0\" | base64",
+		"printf %.9s \"$0\"; kill -9 $$"} {
+		name := fmt.Sprint("printer", n)
+		p.propose("print", "shell", fmt.Sprintf("command: [sh, -c, %q, \"secret:TOKEN\"]", how))
+		p.ok("new", "print", "--name", name)
+		p.perdure("run", name, "--quiet", "--advisor", "script:print.yaml", "--policy", "open.cedar", "--files", "work",
+			"--program", "sh", "--secrets", "secrets")
+		log := p.ok("log", name, "--json")
+		for i := 0; i+8 <= len(token); i++ {
+			if strings.Contains(log, token[i:i+8]) {
+				t.Errorf("%s: %q of the secret is in memory", how, token[i:i+8])
+				break
+			}
+		}
+		if strings.Count(log, "secret:TOKEN") < 2 { // the first is what was proposed
+			t.Errorf("%s: nothing is redacted: %s", how, log)
+		}
+	}
+}
+
 // A program prints a secret it was given in other spellings: memory gets none of them.
 func TestSecretInAnotherSpellingIsStillRedacted(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,24 +21,40 @@ type Cluster []*Server
 func NewCluster(n int, options ...Option) (Cluster, error) {
 	var all Cluster
 	var routes []string
+	ports, err := free(n)
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range ports { // each must know where the others will be
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
+	}
 	for i := range n {
 		dir, err := os.MkdirTemp("", "perdure-nats-")
 		if err != nil {
 			return all, err
 		}
-		s := &Server{set: settings{Dir: dir, Name: fmt.Sprintf("n%d", i+1), Cluster: "c" + filepath.Base(os.TempDir()),
-			Port: -1, HTTP: -1, RoutePort: -1, Routes: routes}}
+		s := &Server{set: settings{Dir: dir, Name: fmt.Sprintf("n%d", i+1), Cluster: "perdure", Port: -1, HTTP: -1,
+			RoutePort: ports[i], Routes: routes}}
 		s.set.take(options)
 		all = append(all, s)
 		if err := s.Begin(); err != nil {
 			return all, err
 		}
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", s.set.RoutePort))
-	}
-	for _, s := range all { // from now on each finds the others, whoever starts first
-		s.set.Routes = routes
 	}
 	return all, all.Ready(time.Minute)
+}
+
+// free are ports that nobody listens on.
+func free(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // when all are known
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
 }
 
 // StartCluster starts a cluster until the test ends.

@@ -4,6 +4,7 @@ package natstest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,6 +156,8 @@ func (s *Server) Begin() error {
 		return err
 	}
 	defer out.Close()
+	errs := new(bytes.Buffer)
+	s.cmd.Stderr = errs
 	s.cmd.ExtraFiles = []*os.File{said}
 	err = s.cmd.Start()
 	_ = said.Close()
@@ -165,7 +168,8 @@ func (s *Server) Begin() error {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if _, e := fmt.Sscanf(line, "ready %d %d %d", &s.set.Port, &s.set.HTTP, &s.set.RoutePort); e != nil {
 		s.Kill()
-		return fmt.Errorf("start NATS server: it says %q: %v", line, err)
+		logged, _ := os.ReadFile(filepath.Join(s.set.Dir, "log"))
+		return fmt.Errorf("start NATS server: it says %q: %v\n%s%s", line, err, errs, logged)
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 
 // Name is a store as a URL names it.
 type Name struct {
-	Label  string // for people: without a password
+	Label  string // what tells it from others, for people: without a password
+	Shown  string // the same, with what is needed to reach it
 	Unsafe bool   // servers that do not sync always are accepted
 
 	plain    string // of the store, in the names of its streams
@@ -80,7 +81,7 @@ func Parse(text string) (*Name, error) {
 	if err := n.parameters(values); err != nil {
 		return nil, badName(err)
 	}
-	n.Label = n.label(u)
+	n.Label, n.Shown = n.label(u)
 	return n, nil
 }
 
@@ -127,12 +128,17 @@ func (n *Name) parameters(values url.Values) error {
 	return nil
 }
 
-// label is the URL without its password. What says how the store is reached stays: it can be typed again.
-func (n *Name) label(u *url.URL) string {
-	shown := *u
+// label is the URL without its password, and with only what tells the store from others; shown has the rest, too.
+func (n *Name) label(u *url.URL) (label, shown string) {
+	out := *u
 	if u.User != nil {
-		shown.User = url.User(u.User.Username())
+		out.User = url.User(u.User.Username())
 	}
-	shown.Path = "/" + n.plain
-	return shown.String()
+	out.Path = "/" + n.plain
+	shown = out.String()
+	out.RawQuery = ""
+	if n.domain != "" {
+		out.RawQuery = "domain=" + url.QueryEscape(n.domain)
+	}
+	return out.String(), shown
 }

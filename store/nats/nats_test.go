@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/natstest"
@@ -49,5 +50,15 @@ func urlAt(env, path string) string {
 func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Kind{Open: func(ctx context.Context, path string) (perdure.Store, error) {
 		return Open(ctx, urlAt(serverEnv, path), Options{})
+	}})
+}
+
+// TestStoreOnACluster is the same with three copies of everything.
+func TestStoreOnACluster(t *testing.T) {
+	if os.Getenv(clusterEnv) == "" {
+		t.Setenv(clusterEnv, natstest.StartCluster(t, 3).URL("NAME"))
+	}
+	storetest.Run(t, storetest.Kind{Open: func(ctx context.Context, path string) (perdure.Store, error) {
+		return Open(ctx, urlAt(clusterEnv, path), Options{Patience: time.Minute})
 	}})
 }

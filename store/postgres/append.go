@@ -20,13 +20,29 @@ func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.
 		if r != nil {
 			return s.submit(ctx, r)
 		}
-		return s.change(ctx, id, func(ctx context.Context, x *transaction) error {
+		tries := 0
+		err = s.change(ctx, id, func(ctx context.Context, x *transaction) error {
+			tries++
 			if err := x.compare(ctx, heads); err != nil {
 				return err
 			}
 			return x.put(ctx, entries)
 		})
+		return s.orDone(ctx, id, err, tries, entries)
 	}))
+}
+
+// orDone is nil instead of a conflict if what was tried several times had been committed the first time, and only its
+// answer was lost.
+func (s *Store) orDone(ctx context.Context, id perdure.AgentID, err error, tries int, entries []*perdure.Entry) error {
+	if tries < 2 || len(entries) == 0 || !errors.Is(err, perdure.ErrConflict) {
+		return err
+	}
+	held, e := s.holds(ctx, id, entries[len(entries)-1].Name)
+	if e != nil || held {
+		return e
+	}
+	return err
 }
 
 // Put implements perdure.Store. What it is given is mostly written on the heads: that is tried first.

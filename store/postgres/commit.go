@@ -130,11 +130,22 @@ func (s *Store) commit(batch []*request) {
 	batch = slices.DeleteFunc(batch, func(r *request) bool { return !r.state.CompareAndSwap(waiting, taken) })
 	// locks are taken in one order everywhere
 	slices.SortFunc(batch, func(a, b *request) int { return bytes.Compare(a.id[:], b.id[:]) })
+	s.carryOut(batch, false)
+}
+
+// carryOut is commit of requests that were taken. Again says that they were tried before.
+func (s *Store) carryOut(batch []*request, again bool) {
 	deadline, wait := time.Now().Add(s.patience), firstRetry
-	for again := false; len(batch) > 0; again = true {
+	for ; len(batch) > 0; again = true {
 		added, err := s.appendAll(batch)
 		if err == nil {
 			s.conclude(batch, added, again)
+			return
+		}
+		if !passing(err) && len(batch) > 1 { // it is about one of them
+			for i := range batch {
+				s.carryOut(batch[i:i+1], again)
+			}
 			return
 		}
 		if !passing(err) || time.Now().Add(wait).After(deadline) {

@@ -82,11 +82,24 @@ type hub struct {
 	store    *Store
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
-	stop     context.CancelFunc
-	group    sync.WaitGroup
+	running  *listening     // nil: nothing
 	at       int64          // everything up to here has been told
 	told     map[int64]bool // and these after it
 	closed   bool
+}
+
+// listening is what runs while there are watchers.
+type listening struct {
+	stop  context.CancelFunc
+	group sync.WaitGroup
+}
+
+// end ends it and waits for that. The hub is not locked.
+func (l *listening) end() {
+	if l != nil {
+		l.stop()
+		l.group.Wait()
+	}
 }
 
 // watcher is one caller of Watch.
@@ -115,9 +128,10 @@ func (h *hub) tell(ids []perdure.AgentID, at []int64) {
 func (h *hub) wake(id perdure.AgentID) {
 	for w := range h.watchers {
 		if len(w.changed) >= maxWatched {
-			id = perdure.AgentID{}
+			w.changed[perdure.AgentID{}] = struct{}{} // it is told of any
+		} else {
+			w.changed[id] = struct{}{}
 		}
-		w.changed[id] = struct{}{}
 		select {
 		case w.signal <- struct{}{}:
 		default:
@@ -143,11 +157,11 @@ func (h *hub) join(ctx context.Context, w *watcher) error {
 	if len(h.watchers) == 0 {
 		h.watchers, h.told, h.at = map[*watcher]struct{}{}, map[int64]bool{}, at
 		run, stop := context.WithCancel(context.Background())
-		h.stop = stop
+		h.running = &listening{stop: stop}
 		rung := make(chan struct{}, 1)
-		h.group.Go(func() { h.run(run, rung) })
+		h.running.group.Go(func() { h.run(run, rung) })
 		if !h.store.server.pooled {
-			h.group.Go(func() { h.listen(run, rung) })
+			h.running.group.Go(func() { h.listen(run, rung) })
 		}
 	}
 	h.watchers[w] = struct{}{}
@@ -158,15 +172,12 @@ func (h *hub) join(ctx context.Context, w *watcher) error {
 func (h *hub) leave(w *watcher) {
 	h.mu.Lock()
 	delete(h.watchers, w)
-	last := len(h.watchers) == 0 && h.stop != nil
-	if last {
-		h.stop()
-		h.stop = nil
+	var last *listening
+	if len(h.watchers) == 0 {
+		last, h.running = h.running, nil
 	}
 	h.mu.Unlock()
-	if last {
-		h.group.Wait()
-	}
+	last.end() // another may begin meanwhile
 }
 
 // close wakes the watchers of a store that has ended.
@@ -177,12 +188,10 @@ func (h *hub) close() {
 		close(w.signal)
 	}
 	h.watchers = nil
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
-	}
+	last := h.running
+	h.running = nil
 	h.mu.Unlock()
-	h.group.Wait()
+	last.end()
 }
 
 // listen hears of what other processes write, until ctx ends. Where the connection is lost it makes another.

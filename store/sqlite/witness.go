@@ -166,17 +166,41 @@ func LookWitness(path string) (*Witness, error) {
 		return w, nil
 	}
 	if err == nil {
-		w.c, err = (&Store{path: path, looks: true}).dialReader()
-	}
-	if err == nil {
-		if err = w.c.saw(); err != nil {
-			err = errors.Join(err, w.c.close())
-		}
+		err = w.look()
 	}
 	if err != nil {
 		return nil, witnessError(path, err)
 	}
 	return w, nil
+}
+
+// look opens the file to be asked only.
+func (w *Witness) look() (err error) {
+	if w.c, err = (&Store{path: w.path, looks: true}).dialReader(); err != nil {
+		return err
+	}
+	if err = w.c.saw(); err != nil {
+		err = errors.Join(err, w.c.close())
+		w.c = nil
+	}
+	return err
+}
+
+// lookAgain opens the file again if it was made, or has changed although it was taken not to.
+func (w *Witness) lookAgain() error {
+	if w.c != nil && !w.c.stale() {
+		return nil
+	}
+	if w.c != nil {
+		_, w.c = w.c.close(), nil // it only read
+	}
+	if _, err := os.Stat(w.path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := w.look(); err != nil {
+		return witnessError(w.path, err)
+	}
+	return nil
 }
 
 // WitnessDamage says what is wrong with the file of a witness; nil: nothing, or there is none. It changes nothing.
@@ -294,6 +318,25 @@ var errShut = errors.New("it is closed, or was opened to be asked only: what is 
 // rows reads what is written, and refuses rows that cannot have been written so: one that is taken for less than was
 // seen would let an older copy do again what was done. The caller holds the lock.
 func (w *Witness) rows(where string, f func(Sighting), args ...driver.Value) error {
+	for w.looks && !w.shut {
+		if err := w.lookAgain(); err != nil {
+			return err
+		}
+		var all []Sighting
+		err := w.read(where, func(s Sighting) { all = append(all, s) }, args...)
+		if w.c != nil && w.c.stale() { // what was read may be of two states of the file
+			continue
+		}
+		for _, s := range all {
+			f(s)
+		}
+		return err
+	}
+	return w.read(where, f, args...)
+}
+
+// read is rows of the file as it was opened.
+func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) error {
 	switch {
 	case w.shut:
 		return errShut

@@ -205,3 +205,43 @@ func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Who only asks sees what is written after they began to ask, also where there was no file.
+func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "witness.db")
+		open := func() *sqlite.Witness {
+			w, err := sqlite.OpenWitness(path, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
+		}
+		if begun {
+			if err := open().Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked, err := sqlite.LookWitness(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			id := perdure.AgentID(perdure.HashOf([]byte{byte(i)}))
+			if got, err := asked.Seen(t.Context(), id); err != nil || got != nil {
+				t.Errorf("begun %v: before: got %v, %v", begun, got, err)
+			}
+			w := open()
+			w.See(id, 1, []perdure.Hash{perdure.HashOf([]byte("head"))})
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := asked.Seen(t.Context(), id); err != nil || len(got) != 1 {
+				t.Errorf("begun %v: what was written later: got %v, %v", begun, got, err)
+			}
+		}
+		if err := asked.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -147,3 +147,51 @@ func width(s string) int {
 	}
 	return n
 }
+
+// Stamp is a list with a stamp behind each box that is ticked in it, was not in an earlier form of it, and has none.
+func Stamp(was, now []byte, stamped string) []byte {
+	before := map[string]bool{} // what was ticked
+	known := map[string]bool{}
+	for _, b := range lined(was) {
+		known[b.words] = true
+		before[b.words] = before[b.words] || b.ticked
+	}
+	var out []byte
+	from := 0
+	for _, b := range lined(now) {
+		if !b.ticked || b.stamped || !known[b.words] || before[b.words] {
+			continue
+		}
+		out = append(append(out, now[from:b.end]...), " ("+stamped+")"...)
+		from = b.end
+	}
+	return append(out, now[from:]...)
+}
+
+// boxLine is a line with a box.
+type boxLine struct {
+	words   string
+	ticked  bool
+	stamped bool
+	end     int // of the line
+}
+
+// lined are the lines with boxes of a list.
+func lined(src []byte) []boxLine {
+	var all []boxLine
+	at, fenced := 0, false
+	for line := range strings.Lines(string(src)) {
+		text := strings.TrimRight(line, "\r\n")
+		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+		}
+		if m := box.FindStringSubmatchIndex(text); m != nil && !fenced {
+			words := text[m[6]:m[7]]
+			plain := strings.TrimSpace(stamp.ReplaceAllString(words, ""))
+			all = append(all, boxLine{words: plain, ticked: text[m[4]:m[5]] != " ", stamped: plain != words,
+				end: at + m[7]})
+		}
+		at += len(line)
+	}
+	return all
+}

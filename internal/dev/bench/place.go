@@ -10,7 +10,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
-	"github.com/perdure/perdure/store/postgres"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -24,8 +23,8 @@ type Place struct {
 
 	Dir string // the new folder, while With runs; empty for a store in memory and on a server
 
-	server  *serverPlace // while With runs: the new schema on a server
-	durable string       // what the server says of it
+	server  serverPlace // while With runs: the new store on a server
+	durable string      // what the server says of it
 }
 
 // InMemory reports whether the store under test is in memory.
@@ -35,10 +34,10 @@ func (p *Place) InMemory() bool { return p.Folder == Memory }
 func (p *Place) Check() error {
 	switch {
 	case p.OnServer():
-		_, err := postgres.Parse(p.Folder)
-		return err
+		return p.checkServer()
 	case !p.InMemory() && strings.Contains(p.Folder, ":"):
-		return fmt.Errorf("--store %s: want mem:, postgres://USER@HOST/DATABASE or a folder", p.Folder)
+		return fmt.Errorf("--store %s: want mem:, postgres://USER@HOST/DATABASE, nats://HOST/NAME or a folder",
+			p.Folder)
 	}
 	return nil
 }
@@ -72,11 +71,11 @@ func (p *Place) Open(ctx context.Context) (perdure.Store, error) {
 		return new(perdure.MemStore), nil
 	}
 	if p.server != nil {
-		s, err := postgres.Open(ctx, p.server.url, postgres.Options{})
+		s, survives, err := p.server.open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		p.durable = "every acknowledged step survives " + s.Survives()
+		p.durable = "every acknowledged step survives " + survives
 		return s, nil
 	}
 	return sqlite.Open(ctx, filepath.Join(p.Dir, "store.db"), sqlite.Options{Sync: p.Sync})
@@ -89,7 +88,7 @@ func (p *Place) Label(f *Figures) {
 		return
 	}
 	if p.OnServer() {
-		f.Store, f.Durable = "postgres", p.durable
+		f.Store, f.Durable = p.server.kind(), p.durable
 		return
 	}
 	f.Store, f.Durable = "sqlite", durability(p.Sync)

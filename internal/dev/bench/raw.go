@@ -17,7 +17,7 @@ func (p *Place) Baseline() Baseline {
 	case p.InMemory():
 		return Baseline{}
 	case p.server != nil:
-		return Baseline{"raw pgx, group commit", p.server.rawAppends}
+		return p.server.baseline()
 	}
 	path := filepath.Join(p.Dir, "raw.db")
 	return Baseline{"raw SQLite, group commit", func(ctx context.Context, s Appends) (float64, error) {

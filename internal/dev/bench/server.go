@@ -12,21 +12,37 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/nats"
+	"github.com/perdure/perdure/store/postgres"
 )
 
-// serverPlace is a new schema on a PostgreSQL server.
-type serverPlace struct {
-	url    string // of the store
-	plain  string // of the database
-	schema string
+// serverPlace is a new store on a server, which is removed afterwards.
+type serverPlace interface {
+	kind() string
+	open(ctx context.Context) (s perdure.Store, survives string, err error)
+	baseline() Baseline
+	drop() error
 }
 
 // OnServer reports whether the store under test is on a server.
 func (p *Place) OnServer() bool {
-	return strings.HasPrefix(p.Folder, "postgres://") || strings.HasPrefix(p.Folder, "postgresql://")
+	scheme, _, found := strings.Cut(p.Folder, "://")
+	return found && (scheme == "postgres" || scheme == "postgresql" || scheme == "nats" || scheme == "tls")
 }
 
-// onServer calls f with a new schema, which is dropped afterwards.
+// checkServer refuses what names no server.
+func (p *Place) checkServer() (err error) {
+	if strings.HasPrefix(p.Folder, "postgres") {
+		_, err = postgres.Parse(p.Folder)
+	} else {
+		_, err = nats.Parse(p.Folder)
+	}
+	return err
+}
+
+// onServer calls f with a new store, which is removed afterwards.
 func (p *Place) onServer(f func() error) error {
 	u, err := url.Parse(p.Folder)
 	if err != nil {
@@ -36,7 +52,25 @@ func (p *Place) onServer(f func() error) error {
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	s := &serverPlace{schema: "perdure_bench_" + hex.EncodeToString(id)}
+	name := "perdure_bench_" + hex.EncodeToString(id)
+	if strings.HasPrefix(u.Scheme, "postgres") {
+		p.server = newSchema(u, name)
+	} else {
+		u.Path = "/" + name
+		p.server = &natsPlace{url: u.String()}
+	}
+	return errors.Join(f(), p.server.drop())
+}
+
+// schemaPlace is a new schema on a PostgreSQL server.
+type schemaPlace struct {
+	url    string // of the store
+	plain  string // of the database
+	schema string
+}
+
+func newSchema(u *url.URL, name string) *schemaPlace {
+	s := &schemaPlace{schema: name}
 	q := u.Query()
 	q.Del("schema")
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20")
@@ -44,11 +78,22 @@ func (p *Place) onServer(f func() error) error {
 	q.Set("schema", s.schema)
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20")
 	s.url = u.String()
-	p.server = s
-	return errors.Join(f(), s.drop())
+	return s
 }
 
-func (s *serverPlace) drop() error {
+func (s *schemaPlace) kind() string { return "postgres" }
+
+func (s *schemaPlace) baseline() Baseline { return Baseline{"raw pgx, group commit", s.rawAppends} }
+
+func (s *schemaPlace) open(ctx context.Context) (perdure.Store, string, error) {
+	store, err := postgres.Open(ctx, s.url, postgres.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	return store, store.Survives(), nil
+}
+
+func (s *schemaPlace) drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := pgx.Connect(ctx, s.plain)
@@ -64,7 +109,7 @@ const rawCommitters = 4
 
 // rawAppends is the floor: appends a second of the same payload with nothing but pgx: one table, whose key refuses a
 // second entry of one number, and one INSERT for all that is waiting.
-func (s *serverPlace) rawAppends(ctx context.Context, set Appends) (float64, error) {
+func (s *schemaPlace) rawAppends(ctx context.Context, set Appends) (float64, error) {
 	pool, err := pgxpool.New(ctx, s.plain)
 	if err != nil {
 		return 0, err

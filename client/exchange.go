@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+)
+
+// EntriesType is the media type of entries one after the other, as perdure.WriteMemory writes them.
+const EntriesType = "application/vnd.perdure.entries"
+
+// stall is how long a server may send nothing of what it has begun to send.
+const stall = 30 * time.Second
+
+var _ exchange.Peer = (*Client)(nil)
+
+func passedPath(id perdure.AgentID, more string) string { return "/v1/exchange/" + id.String() + more }
+
+// Offer says what the server has of an agent.
+func (c *Client) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
+	return get[exchange.Offer](ctx, c, passedPath(id, ""))
+}
+
+// Changes are the agents in a scope that have changed on the server since a position; none: all of them.
+func (c *Client) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
+	q := url.Values{"after": {after}, "scope": {scope}, "limit": {strconv.Itoa(limit)}}
+	return get[exchange.Changes](ctx, c, "/v1/exchange?"+q.Encode())
+}
+
+// Missing yields what the server has of an agent and a place with this offer lacks. It can be ranged over once.
+func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		if o.Heads == nil {
+			o.Heads = []perdure.Hash{}
+		}
+		res, err := c.post(ctx, passedPath(o.Agent, "/missing"), o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = res.Body.Close() }() // all that was wanted was read
+		quiet := time.AfterFunc(stall, func() { cancel(errors.New("the server sends nothing more")) })
+		defer quiet.Stop()
+		for e, err := range perdure.ReadMemory(&lively{res.Body, quiet}, perdure.Limits{}) {
+			if why := context.Cause(ctx); err != nil && why != nil {
+				err = why
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// lively reads from somebody who is still there.
+type lively struct {
+	r     io.Reader
+	quiet *time.Timer
+}
+
+func (l *lively) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if n > 0 {
+		l.quiet.Reset(stall)
+	}
+	return n, err
+}
+
+// Take sends entries of an agent to the server, and returns its receipt, whose signature is checked: it must be by the
+// key that is pinned, if one is.
+func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	*exchange.Receipt, error) {
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := perdure.WriteMemory(w, entries)
+		_ = w.CloseWithError(err) // it never fails
+		done <- err
+	}()
+	res, _, err := c.send(ctx, http.MethodPost, passedPath(id, "/entries"), EntriesType, r, true)
+	_ = r.CloseWithError(io.ErrClosedPipe) // nobody reads any more
+	if own := <-done; own != nil && !errors.Is(own, io.ErrClosedPipe) {
+		if err == nil {
+			_ = res.Body.Close() // what was sent had no end
+		}
+		return nil, own
+	}
+	if err != nil {
+		return nil, err
+	}
+	receipt := new(exchange.Receipt)
+	if err := read(res, receipt); err != nil {
+		return nil, err
+	}
+	if err := receipt.Check(id); err != nil {
+		return nil, err
+	}
+	if !c.Pin.IsZero() && receipt.Key != c.Pin {
+		return nil, fmt.Errorf("receipt: signed by %s, and the server is %s", receipt.Key.Short(), c.Pin.Short())
+	}
+	return receipt, nil
+}

@@ -1,0 +1,67 @@
+package home
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// About is what a node says of itself to others: what it can do, and for which agents.
+type About struct {
+	Name     string       `json:"name"`
+	Key      perdure.Key  `json:"key"`
+	Place    perdure.Hash `json:"place,omitzero"` // the id of its store
+	Runs     bool         `json:"runs"`           // it runs agents
+	Advisors []string     `json:"advisors,omitempty"`
+	Tools    []string     `json:"tools,omitempty"`
+	Scopes   []string     `json:"scopes,omitempty"` // of the agents it runs; none: any
+}
+
+// About is what a server says of the node it has.
+func (p *Peer) About(ctx context.Context) (*About, error) {
+	if p.server == nil {
+		return nil, nil
+	}
+	n, err := p.server.Nodes(ctx)
+	if err != nil || len(n.Nodes) == 0 {
+		return nil, err
+	}
+	one := &n.Nodes[0]
+	return &About{one.Name, one.Key, one.Place, one.Runs, one.Capable.Advisors, one.Capable.Tools, one.Capable.Scopes},
+		nil
+}
+
+// Has reports whether the node has what an agent needs: a tool, or an advisor as advisor:NAME.
+func (a *About) Has(needs string) bool {
+	if name, advisor := strings.CutPrefix(needs, "advisor:"); advisor {
+		return slices.Contains(a.Advisors, name)
+	}
+	return slices.Contains(a.Tools, needs)
+}
+
+// Serves reports whether the node runs agents of a scope.
+func (a *About) Serves(scope string) bool {
+	return len(a.Scopes) == 0 || slices.ContainsFunc(a.Scopes, func(s string) bool {
+		return s == perdure.AnyScope || perdure.InScope(scope, s)
+	})
+}
+
+// Capable is what a node can do, as it says so to others.
+func Capable(n *perdure.Node, runs bool) *client.Capable {
+	c := &client.Capable{Advisors: []string{}, Tools: []string{}}
+	if !runs {
+		return c
+	}
+	for name := range n.Advisors {
+		c.Advisors = append(c.Advisors, name)
+	}
+	for _, t := range n.Tools {
+		c.Tools = append(c.Tools, t.Spec().Name)
+	}
+	slices.Sort(c.Advisors)
+	slices.Sort(c.Tools)
+	return c
+}

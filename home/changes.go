@@ -1,0 +1,105 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
+)
+
+// Changes are the agents in a scope that have got entries here since a position, as far as they are there for the
+// visitor; after none, and where the position means nothing any more, all of them. It costs what is new.
+func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
+	out := exchange.Changes{Agents: []perdure.AgentID{}}
+	if err := l.Visitor.May(VerbRead); err != nil {
+		return out, err
+	}
+	f, ok := l.Desk.Store.(perdure.Feeder)
+	if !ok {
+		return out, l.all(ctx, scope, &out)
+	}
+	feed, end, err := f.FeedEnd(ctx)
+	if err != nil {
+		return out, err
+	}
+	at, err := parsePosition(after, feed)
+	if err != nil {
+		return out, err
+	}
+	if at < 0 { // everything that is listed, and from then on what arrives
+		out.Position = positionOf(feed, end)
+		return out, l.all(ctx, scope, &out)
+	}
+	seen := map[perdure.AgentID]bool{}
+	for item, err := range f.Feed(ctx, at) {
+		if err != nil {
+			return out, err
+		}
+		if id := item.ID(); !seen[id] {
+			if len(seen) == limit {
+				out.More = true
+				break
+			}
+			seen[id] = true
+			if l.passes(ctx, id, scope) {
+				out.Agents = append(out.Agents, id)
+			}
+		}
+		at = item.Cursor
+	}
+	out.Position = positionOf(feed, at)
+	return out, nil
+}
+
+// all adds every agent in a scope.
+func (l Local) all(ctx context.Context, scope string, out *exchange.Changes) error {
+	lister, err := view.Lister(l.Desk.Store)
+	if err != nil {
+		return err
+	}
+	for one, err := range lister.List(ctx, perdure.Filter{Scope: scope}) {
+		if err != nil {
+			return err
+		}
+		if l.passes(ctx, one.Agent, scope) {
+			out.Agents = append(out.Agents, one.Agent)
+		}
+	}
+	return nil
+}
+
+// passes reports whether an agent is in a scope and there for the visitor.
+func (l Local) passes(ctx context.Context, id perdure.AgentID, scope string) bool {
+	if !l.Desk.Shows(ctx, l.Visitor, id) {
+		return false
+	}
+	if scope == "" || scope == perdure.AnyScope {
+		return true
+	}
+	a, err := l.Desk.load(ctx, id)
+	return err == nil && perdure.InScope(a.Fold().Charter.Scope, scope)
+}
+
+func positionOf(feed perdure.Hash, at perdure.Cursor) string {
+	return feed.String() + ":" + strconv.FormatInt(int64(at), 10)
+}
+
+// parsePosition is a position of a feed; negative: none of this feed.
+func parsePosition(text string, feed perdure.Hash) (perdure.Cursor, error) {
+	if text == "" {
+		return -1, nil
+	}
+	of, at, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || n < 0 {
+		return 0, perdure.Invalid(errors.New("position: want one that was answered before"))
+	}
+	if of != feed.String() {
+		return -1, nil // the store was restored or rebuilt
+	}
+	return perdure.Cursor(n), nil
+}

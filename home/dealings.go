@@ -1,0 +1,198 @@
+package home
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+)
+
+// dealingsFile is what a home knows of other places: how far it has come with each, and what they have acknowledged.
+// Nothing an agent does depends on it: without it agents are compared anew.
+const dealingsFile = "exchange.db"
+
+// Dealings is that file, in use.
+type Dealings struct{ db *sql.DB }
+
+// OpenDealings opens what this home knows of other places. A home in memory forgets it.
+func (h *Home) OpenDealings(ctx context.Context) (*Dealings, error) {
+	name := ":memory:"
+	if h.Dir != "" {
+		name = "file:" + filepath.Join(h.Dir, dealingsFile) + "?_pragma=journal_mode(wal)&_pragma=synchronous(normal)" +
+			"&_pragma=busy_timeout(10000)&_txlock=immediate"
+	}
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dealingsFile, err)
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(ctx, `
+CREATE TABLE IF NOT EXISTS receipts (agent TEXT NOT NULL, peer TEXT NOT NULL, at INTEGER NOT NULL,
+	receipt TEXT NOT NULL, PRIMARY KEY (agent, peer)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS peers (peer TEXT PRIMARY KEY, theirs TEXT NOT NULL, ours TEXT NOT NULL,
+	standing TEXT NOT NULL) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS owed (peer TEXT NOT NULL, agent TEXT NOT NULL, why TEXT NOT NULL, tries INTEGER NOT NULL,
+	next INTEGER NOT NULL, PRIMARY KEY (peer, agent)) WITHOUT ROWID, STRICT;`)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", dealingsFile, err), db.Close())
+	}
+	return &Dealings{db}, nil
+}
+
+// lookDealings opens them only if they are there; nil: they are not.
+func (h *Home) lookDealings(ctx context.Context) (*Dealings, error) {
+	if h.Dir == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir, dealingsFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return h.OpenDealings(ctx)
+}
+
+// Close ends the use of it.
+func (d *Dealings) Close() error { return d.db.Close() }
+
+// Keep keeps what a peer has acknowledged of an agent, in the place of what it acknowledged before.
+func (d *Dealings) Keep(ctx context.Context, peer string, r *exchange.Receipt) error {
+	text, err := json.Marshal(r)
+	if err == nil {
+		_, err = d.db.ExecContext(ctx, "INSERT OR REPLACE INTO receipts (agent, peer, at, receipt) VALUES (?, ?, ?, ?)",
+			r.Agent.String(), peer, r.Time.UnixMilli(), string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the receipt of %s: %w", peer, err)
+	}
+	return nil
+}
+
+// Receipts are what peers have acknowledged last of an agent, by their names.
+func (d *Dealings) Receipts(ctx context.Context, id perdure.AgentID) (all map[string]*exchange.Receipt, err error) {
+	rows, err := d.db.QueryContext(ctx, "SELECT peer, receipt FROM receipts WHERE agent = ?", id.String())
+	if err != nil {
+		return nil, fmt.Errorf("read receipts: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	all = map[string]*exchange.Receipt{}
+	for rows.Next() {
+		var peer, text string
+		if err := rows.Scan(&peer, &text); err != nil {
+			return nil, fmt.Errorf("read receipts: %w", err)
+		}
+		r := new(exchange.Receipt)
+		if json.Unmarshal([]byte(text), r) == nil && (r.Key.IsZero() || r.Check(id) == nil) {
+			all[peer] = r
+		}
+	}
+	return all, rows.Err()
+}
+
+// Standing is how it stands with a peer.
+type Standing struct {
+	Tried    perdure.Time `json:"tried,omitzero"` // the last time it was talked to
+	Met      perdure.Time `json:"met,omitzero"`   // the last time that went well
+	Fault    string       `json:"fault,omitempty"`
+	Failures int          `json:"failures,omitempty"` // in a row
+	About    *About       `json:"about,omitempty"`    // what it said of itself last
+
+	theirs, ours string // how far what arrives there and here has been dealt with
+}
+
+// standing is how it stands with a peer; of one never met, nothing.
+func (d *Dealings) standing(ctx context.Context, peer string) (*Standing, error) {
+	s, text := new(Standing), ""
+	err := d.db.QueryRowContext(ctx, "SELECT theirs, ours, standing FROM peers WHERE peer = ?", peer).
+		Scan(&s.theirs, &s.ours, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read how it stands with %s: %w", peer, err)
+	}
+	return s, nil
+}
+
+// note keeps how it stands with a peer.
+func (d *Dealings) note(ctx context.Context, peer string, s *Standing) error {
+	text, err := json.Marshal(s)
+	if err == nil {
+		_, err = d.db.ExecContext(ctx,
+			"INSERT OR REPLACE INTO peers (peer, theirs, ours, standing) VALUES (?, ?, ?, ?)",
+			peer, s.theirs, s.ours, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("keep how it stands with %s: %w", peer, err)
+	}
+	return nil
+}
+
+// Owed is an agent that is still to be passed to or from a peer.
+type Owed struct {
+	Agent perdure.AgentID `json:"agent"`
+	Why   string          `json:"why,omitempty"` // it was not, the last time; empty: it was not tried
+	Tries int             `json:"tries,omitempty"`
+	Next  perdure.Time    `json:"next,omitzero"`
+}
+
+// owe notes that agents are to be passed, as soon as possible. Of those that failed before it forgets nothing but when.
+func (d *Dealings) owe(ctx context.Context, peer string, ids []perdure.AgentID) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err = tx.ExecContext(ctx, `INSERT INTO owed (peer, agent, why, tries, next) VALUES (?, ?, '', 0, 0)
+			ON CONFLICT DO UPDATE SET next = 0`, peer, id.String()); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// Owing are the agents that are to be passed to or from a peer by a time, at most so many.
+func (d *Dealings) Owing(ctx context.Context, peer string, by time.Time, limit int) (all []Owed, err error) {
+	rows, err := d.db.QueryContext(ctx,
+		"SELECT agent, why, tries, next FROM owed WHERE peer = ? AND next <= ? ORDER BY next, agent LIMIT ?",
+		peer, int64(perdure.TimeOf(by)), limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var o Owed
+		var id string
+		if err := rows.Scan(&id, &o.Why, &o.Tries, &o.Next); err != nil {
+			return nil, err
+		}
+		if err := o.Agent.UnmarshalText([]byte(id)); err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, rows.Err()
+}
+
+// paid notes what came of passing an agent: nil, it is done; else it is tried again later.
+func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
+	if fault == nil {
+		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ?", peer, o.Agent.String())
+		return err
+	}
+	_, err := d.db.ExecContext(ctx,
+		"INSERT OR REPLACE INTO owed (peer, agent, why, tries, next) VALUES (?, ?, ?, ?, ?)",
+		peer, o.Agent.String(), withDo(fault), o.Tries+1, int64(perdure.TimeOf(next)))
+	return err
+}

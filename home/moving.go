@@ -1,0 +1,70 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
+)
+
+// taker is the key of the node that a place has, to which seats are handed over; zero: whoever takes the agents from a
+// folder.
+func (p *Peer) taker(ctx context.Context) (perdure.Key, error) {
+	if p.server == nil {
+		return perdure.Key{}, nil
+	}
+	a, err := p.About(ctx)
+	switch {
+	case err != nil:
+		return perdure.Key{}, err
+	case a == nil || !a.Runs:
+		return perdure.Key{}, perdure.WithHint(fmt.Errorf("%w: %s runs no agents", perdure.ErrDenied, p.Called()),
+			"push without --move, or start perdure serve there without --no-node")
+	}
+	return a.Key, nil
+}
+
+// move passes an agent to another place, and its seat with it: all that is known first, so that little is left to pass
+// once nobody works on it here. To do it again does no harm. What is held there keeps its seat here.
+func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure.Key) (*exchange.Synced, error) {
+	s, err := exchange.Sync(ctx, l, p, id, exchange.Push)
+	if err != nil || s.Kept != "" {
+		return s, err
+	}
+	if s.Pushed != nil && s.Pushed.Held != "" {
+		return s, fmt.Errorf("%w: it is held there, and keeps its seat here: %s", perdure.ErrDenied, s.Pushed.Held)
+	}
+	if err := l.giveSeat(ctx, id, to); err != nil {
+		return s, err
+	}
+	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
+	if err != nil {
+		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
+			"perdure seat take "+id.Short()+" --why TEXT")
+	}
+	if last.Pushed != nil {
+		s.Pushed = last.Pushed // signed, over all heads that are there now
+	}
+	return s, nil
+}
+
+// giveSeat hands the seat of an agent over to a node elsewhere.
+func (l Local) giveSeat(ctx context.Context, id perdure.AgentID, to perdure.Key) error {
+	d := l.Desk
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = d.Node.GiveSeat(ctx, id, to, "")
+	switch {
+	case errors.Is(err, perdure.ErrConflict):
+		return perdure.WithHint(err, "a node is at work on it: wait, or pause it with perdure pause "+view.Callable(a))
+	case errors.Is(err, perdure.ErrDenied):
+		return perdure.WithHint(err, "only the store that has the seat can hand it over: perdure seat show "+
+			view.Callable(a))
+	}
+	return err
+}

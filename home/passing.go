@@ -1,0 +1,283 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
+)
+
+// Local is the store of a desk as a place that agents are passed to and from, by a visitor: what arrives is checked as
+// every arrival is.
+type Local struct {
+	Desk    *Desk
+	Visitor *Visitor
+}
+
+var _ exchange.Peer = Local{}
+
+// Offer says what there is of an agent for the visitor.
+func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
+	d, none := l.Desk, exchange.Offer{Agent: id}
+	if err := l.Visitor.May(VerbRead); err != nil {
+		return none, err
+	}
+	o, err := exchange.Of(ctx, d.Store, id)
+	if err != nil {
+		return none, err
+	}
+	if o.Has() {
+		if !d.Shows(ctx, l.Visitor, id) {
+			return none, nil
+		}
+		if o.Kept, err = d.kept(ctx, id); err != nil {
+			return none, err
+		}
+	}
+	if l.Visitor.May(VerbImport) != nil || d.Home.Dir == "" {
+		return o, nil
+	}
+	if _, err := os.Stat(d.Home.spoolFile(id, l.Visitor.ID())); err != nil {
+		return o, nil
+	}
+	s, err := d.Home.openSpool(id, l.Visitor.ID())
+	if err != nil {
+		return o, nil // whoever has it now sends the rest
+	}
+	if o.Partial, err = s.heads(); err != nil || len(o.Partial) > exchange.MaxHeads {
+		s.drop, o.Partial = true, nil
+	}
+	return o, s.close()
+}
+
+// kept is why nothing of an agent is passed on from here; empty: it is. Of what waits for somebody to admit it nothing
+// is, so that nobody elsewhere is told to wait, too.
+func (d *Desk) kept(ctx context.Context, id perdure.AgentID) (string, error) {
+	depth, err := perdure.DepthOf(ctx, d.Store, id)
+	if err != nil {
+		return "", err
+	}
+	if depth != perdure.Full {
+		return "only a part of its memory is here: " + depth.Words(), nil
+	}
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	trust, err := d.Home.Trust()
+	if err != nil {
+		return "", err
+	}
+	if held := trust.Counts(a); held != nil {
+		return "it is held where it is: " + view.HeldText(held), nil
+	}
+	hold, err := arrivalHold(ctx, d.Store, a)
+	if hold {
+		return "it waits where it is until somebody admits it: perdure resume " + view.Callable(a), err
+	}
+	return "", err
+}
+
+// arrivalHold reports whether an agent is paused because it arrived and nobody has admitted it yet. It looks for the
+// pauses backwards, snapshot by snapshot.
+func arrivalHold(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, error) {
+	paused := slices.Clone(a.Fold().Paused)
+	if len(paused) == 0 {
+		return false, nil
+	}
+	end := perdure.Cursor(0)
+	look := func(after perdure.Cursor) (bool, error) {
+		for item, err := range s.Entries(ctx, a.ID(), after) {
+			if err != nil {
+				return false, err
+			}
+			if end != 0 && item.Cursor > end {
+				break
+			}
+			if i := slices.Index(paused, item.Name); i >= 0 {
+				if capsule.IsHold(item.Entry) {
+					return true, nil
+				}
+				paused = slices.Delete(paused, i, i+1)
+			}
+			if len(paused) == 0 {
+				break
+			}
+		}
+		end = after
+		return false, nil
+	}
+	for snap, err := range s.Snapshots(ctx, a.ID()) {
+		if err != nil {
+			return false, err
+		}
+		if hold, err := look(snap.Cursor); hold || err != nil || len(paused) == 0 {
+			return hold, err
+		}
+	}
+	return look(0)
+}
+
+// Missing yields what is here and a place with this offer lacks.
+func (l Local) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		if err := l.release(ctx, o.Agent); err != nil {
+			yield(nil, err)
+			return
+		}
+		exchange.Missing(ctx, l.Desk.Store, o)(yield)
+	}
+}
+
+// release refuses what is not passed on to the visitor.
+func (l Local) release(ctx context.Context, id perdure.AgentID) error {
+	d, v := l.Desk, l.Visitor
+	if err := v.May(VerbExport); err != nil {
+		return err
+	}
+	if _, err := d.Store.Heads(ctx, id); err != nil || !d.Shows(ctx, v, id) {
+		if err == nil || errors.Is(err, perdure.ErrNotFound) {
+			err = missing(id.Short())
+		}
+		return err
+	}
+	if why, err := d.kept(ctx, id); err != nil {
+		return err
+	} else if why != "" {
+		return fmt.Errorf("%w: agent %s is not passed on: %s", perdure.ErrDenied, id.Short(), why)
+	}
+	return nil
+}
+
+// Take adds what arrives of an agent: to the one that is here if its entries count, else as an import of a new one.
+// What came of it is signed with this home's key.
+func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	_ *exchange.Receipt, err error) {
+	d, v := l.Desk, l.Visitor
+	if err := v.May(VerbImport); err != nil {
+		return nil, err
+	}
+	s, err := d.Home.openSpool(id, v.ID())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.fill(entries); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // all of it is here: who sent it may be gone
+	r, err := l.admit(ctx, s)
+	if err == nil || errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrDenied) ||
+		errors.Is(err, perdure.ErrInvalid) {
+		s.drop = true // else it is tried again with what is here
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := d.Home.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Time = time.Now().UTC().Truncate(time.Millisecond)
+	return r, r.Sign(key)
+}
+
+// admit checks what came, and adds it.
+func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
+	d, v, id := l.Desk, l.Visitor, s.id
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	_, err = d.Store.Heads(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return l.admitNew(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !v.Everything() && !d.Shows(ctx, v, id) {
+		return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
+	}
+	trust, err := d.Home.Trust()
+	if err != nil {
+		return nil, err
+	}
+	_, added, err := trust.Join(ctx, d.Store, id, s.entries())
+	if err != nil {
+		return nil, err
+	}
+	a, err := d.Home.arrive(ctx, d.Store, id, added > 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &exchange.Receipt{Agent: id, Heads: a.Heads(), Entries: int64(added)}
+	if held := trust.Counts(a); held != nil {
+		r.Held = view.HeldText(held)
+	}
+	return r, nil
+}
+
+// admitNew takes in an agent that is not here, as a capsule that is imported.
+func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err error) {
+	if s.size == 0 {
+		return nil, perdure.Invalid(fmt.Errorf("nothing of agent %s came, and it is not here", s.id.Short()))
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(s.f.Name()), "new-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f, err := s.capsule(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	got, err := l.Desk.Import(ctx, l.Visitor, f, &capsule.Head{Agent: s.id}, true)
+	if err != nil {
+		return nil, err
+	}
+	r := &exchange.Receipt{Agent: s.id, Heads: got.Heads, Entries: got.Entries, Created: true}
+	switch {
+	case got.Held:
+		r.Held = view.HeldText(got.From.Stranger)
+	case !got.From.Hold.IsZero():
+		r.Held = "it arrived paused: " + got.Reason + "; perdure resume " + view.Callable(got.Now) + " admits it there"
+	}
+	return r, nil
+}
+
+// capsule is what came as a capsule, in a folder that is dropped later.
+func (s *spool) capsule(ctx context.Context, dir string) (*os.File, error) {
+	path := filepath.Join(dir, "new"+capsule.Ext)
+	staged, err := capsule.StageLog(path, capsule.Binary, s.id, perdure.Full, s.entries())
+	if err == nil {
+		err = staged.Place()
+	}
+	if err != nil {
+		return nil, err
+	}
+	from, err := capsule.LookStore(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, "whole"+capsule.Ext))
+	if err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	_, err = capsule.Export(ctx, f, from, s.id, capsule.Options{})
+	if err = errors.Join(err, from.Close()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

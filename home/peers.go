@@ -1,0 +1,295 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/dir"
+	"github.com/perdure/perdure/view"
+)
+
+// PeerConfig is another place that agents are passed to and from, as node.yaml names it: one of url and dir.
+type PeerConfig struct {
+	Name  string        `yaml:"name"`
+	URL   string        `yaml:"url"`   // of its server
+	Dir   string        `yaml:"dir"`   // or a folder
+	Key   string        `yaml:"key"`   // of the server, which shows a certificate over it
+	Token string        `yaml:"token"` // a reference to it; none: this home's key says who asks
+	Scope string        `yaml:"scope"` // of the agents that are passed; none: all
+	Way   string        `yaml:"way"`   // both, push or pull
+	Every time.Duration `yaml:"every"` // how often it is asked what is new
+}
+
+// Ways are the directions in which agents pass, by their names.
+var Ways = map[string]exchange.Way{"": exchange.Both, "both": exchange.Both, "push": exchange.Push,
+	"pull": exchange.Pull}
+
+// Peer is another place, in use.
+type Peer struct {
+	exchange.Peer
+	Name string
+	PeerConfig
+	server *client.Client // nil: it is a folder
+	folder *dir.Store
+}
+
+// Peers are those of node.yaml, checked.
+func (h *Home) Peers() ([]PeerConfig, error) {
+	file, err := ReadNodeFile(h)
+	if err != nil {
+		return nil, err
+	}
+	for i := range file.Peers {
+		p := &file.Peers[i]
+		err := p.check()
+		if err == nil && slices.ContainsFunc(file.Peers[:i], func(o PeerConfig) bool { return o.Name == p.Name }) {
+			err = errors.New("another peer has that name")
+		}
+		if err != nil {
+			at := filepath.Join(h.Dir, NodeFileName)
+			return nil, perdure.Invalid(fmt.Errorf("%s: peers[%d] %s: %w", at, i, p.Name, err))
+		}
+	}
+	return file.Peers, nil
+}
+
+func (p *PeerConfig) check() error {
+	_, way := Ways[p.Way]
+	switch {
+	case !view.PlainWord(p.Name) || strings.ContainsAny(p.Name, "./:,@+"):
+		return errors.New("name: want letters, digits, _ and -")
+	case (p.URL == "") == (p.Dir == ""):
+		return errors.New("want one of url and dir")
+	case p.Dir != "" && (p.Key != "" || p.Token != ""):
+		return errors.New("key and token are for a url")
+	case !way:
+		return errors.New("way: want both, push or pull")
+	case p.Every < 0:
+		return errors.New("every: want a time such as 10s")
+	case p.Scope != "" && p.Scope != perdure.AnyScope:
+		if err := perdure.CheckScope(p.Scope); err != nil {
+			return fmt.Errorf("scope: %w", err)
+		}
+	}
+	return nil
+}
+
+// IsURL reports whether a word is where a server is.
+func IsURL(word string) bool {
+	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "unix:")
+}
+
+// PeerNamed is the place that a word means: a peer of node.yaml by its name, a server by its URL, else a folder. What
+// it says of key and token is for a server that node.yaml does not name.
+func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
+	peers, err := h.Peers()
+	if err != nil {
+		return PeerConfig{}, err
+	}
+	for _, p := range peers {
+		if p.Name == word || p.URL != "" && p.URL == word && key == "" && token == "" {
+			return p, nil
+		}
+	}
+	if IsURL(word) {
+		if u, err := url.Parse(word); err == nil && u.User != nil {
+			return PeerConfig{}, perdure.WithHint(perdure.Invalid(errors.New("a URL holds no password")),
+				"put the token in $PERDURE_TOKEN or a file, see --token-file")
+		}
+		return PeerConfig{Name: word, URL: word, Key: key}, nil
+	}
+	if path, ok := strings.CutPrefix(word, "dir:"); ok {
+		word = path
+	} else if info, err := os.Stat(word); err != nil && !strings.ContainsAny(word, `/\.`) ||
+		err == nil && !info.IsDir() {
+		return PeerConfig{}, perdure.WithHint(perdure.Missing("there is no peer, server or folder "+view.InLine(word)),
+			"name a peer of node.yaml, a URL such as https://HOST:7433, or a folder such as ./agents")
+	}
+	return PeerConfig{Name: word, Dir: word}, nil
+}
+
+// OpenPeer opens another place. The token of a server that node.yaml names is the one it refers to, else this one.
+func (h *Home) OpenPeer(c PeerConfig, token string) (*Peer, error) {
+	p := &Peer{Name: c.Name, PeerConfig: c}
+	if c.Dir != "" {
+		return p, p.openFolder(h)
+	}
+	p.server = &client.Client{URL: c.URL, Token: token}
+	p.Peer = p.server
+	if c.Token != "" {
+		file, err := ReadNodeFile(h)
+		if err != nil {
+			return nil, err
+		}
+		if p.server.Token, err = h.resolve(c.Token, file.Secrets); err != nil {
+			return nil, fmt.Errorf("peer %s: token: %w", c.Name, err)
+		}
+	}
+	var err error
+	if c.Key != "" {
+		if p.server.Pin, _, err = perdure.ParseKey(c.Key); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("peer %s: key: %w", c.Name, err))
+		}
+	}
+	if p.server.Token == "" && strings.HasPrefix(c.URL, "https:") {
+		s, err := h.Key()
+		if s == nil || err != nil {
+			return p, err
+		}
+		cert, err := Certificate(s)
+		p.server.Certificate = &cert
+		return p, err
+	}
+	return p, nil
+}
+
+// openFolder opens a folder of agents, which nobody runs: what is put there need not be admitted, and what is taken
+// from there is checked where it arrives. Copies that lie there by other names, as Syncthing leaves them, are joined;
+// files that are cut short or that do not verify are left alone.
+func (p *Peer) openFolder(h *Home) error {
+	at := p.Dir
+	if h.Dir != "" && disk.Within(at, h.Dir) {
+		return perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", at))
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	if p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret()}); err != nil {
+		return err
+	}
+	p.Peer = &folderPeer{s: p.folder, trust: trust}
+	return nil
+}
+
+// Close ends the use of a place.
+func (p *Peer) Close() error {
+	if p.folder != nil {
+		return p.folder.Close()
+	}
+	return nil
+}
+
+// Server reports whether the place is a server.
+func (p *Peer) Server() bool { return p.server != nil }
+
+// Find is the agent of a name there.
+func (p *Peer) Find(ctx context.Context, arg string) (perdure.AgentID, error) {
+	if p.folder != nil {
+		return Find(ctx, p.folder, arg)
+	}
+	a, _, err := p.server.Show(ctx, arg, "")
+	return a.Agent, err
+}
+
+// List yields the agents there that a filter selects.
+func (p *Peer) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.AgentID, error] {
+	return func(yield func(perdure.AgentID, error) bool) {
+		if p.folder != nil {
+			for one, err := range p.folder.List(ctx, f) {
+				if !yield(one.Agent, err) || err != nil {
+					return
+				}
+			}
+			return
+		}
+		q := client.Filter{Name: f.Name, Kind: f.Kind, Scope: f.Scope, Labels: f.Labels}
+		for _, s := range f.States {
+			q.States = append(q.States, s.String())
+		}
+		if f.Since != 0 {
+			q.Since = f.Since.String()
+		}
+		n := 0
+		for one, err := range p.server.List(ctx, q) {
+			if !yield(one.Agent, err) || err != nil {
+				return
+			}
+			if n++; f.Limit > 0 && n == f.Limit {
+				return
+			}
+		}
+	}
+}
+
+// Changes are the agents there that have changed since a position.
+func (p *Peer) Changes(ctx context.Context, after string, limit int) (exchange.Changes, error) {
+	if p.server != nil {
+		return p.server.Changes(ctx, after, p.Scope, limit)
+	}
+	d := &Desk{Home: &Home{}, Store: p.folder, Node: new(perdure.Node)}
+	return Local{d, &Visitor{Scope: perdure.AnyScope}}.Changes(ctx, after, p.Scope, limit)
+}
+
+// folderPeer is a folder of agents as a place.
+type folderPeer struct {
+	s     *dir.Store
+	trust *perdure.Trust
+}
+
+func (p *folderPeer) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
+	o, err := exchange.Of(ctx, p.s, id)
+	if err == nil && o.Has() {
+		if depth, err := perdure.DepthOf(ctx, p.s, id); err != nil {
+			return o, err
+		} else if depth != perdure.Full {
+			o.Kept = "only a part of its memory is there: " + depth.Words()
+		}
+	}
+	return o, err
+}
+
+func (p *folderPeer) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
+	return exchange.Missing(ctx, p.s, o)
+}
+
+func (p *folderPeer) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	_ *exchange.Receipt, err error) {
+	s, err := new(Home).openSpool(id, "") // it is read more than once
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.fill(entries); err != nil {
+		return nil, err
+	}
+	r := &exchange.Receipt{Agent: id, Time: time.Now().UTC().Truncate(time.Millisecond)}
+	a, err := p.s.Heads(ctx, id)
+	if r.Created = errors.Is(err, perdure.ErrNotFound); r.Created {
+		v, err := perdure.Verify(s.entries(), perdure.VerifyOptions{})
+		if err == nil {
+			err = perdure.PutAll(ctx, p.s, id, s.entries())
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Entries, r.Heads = v.Entries, v.Derived().Heads()
+		return r, Index(ctx, p.s, v.Derived())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Heads = a
+	now, added, err := p.trust.Join(ctx, p.s, id, s.entries())
+	if err != nil {
+		return nil, err
+	}
+	r.Entries, r.Heads = int64(added), now.Heads()
+	return r, Index(ctx, p.s, now)
+}
+
+// Called is what a peer is called for people.
+func (p *Peer) Called() string { return cmp.Or(view.InLine(p.Name), "the other place") }

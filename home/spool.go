@@ -1,0 +1,185 @@
+package home
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+)
+
+const (
+	// spoolDir is where a home keeps entries that are arriving, a file for each agent and sender.
+	spoolDir = "arriving"
+	spoolExt = ".part"
+	// maxArrival bounds what one sender can have lie there of one agent, maxSpools how many files lie there.
+	maxArrival = 1 << 30
+	maxSpools  = 256
+	// spoolFor is how long what came before a connection broke waits for the rest.
+	spoolFor = 24 * time.Hour
+)
+
+// spool is a file of entries that somebody sends, and of which nothing counts yet. What is whole of it stays when the
+// connection breaks, so that it need not be sent again.
+type spool struct {
+	f    *os.File
+	id   perdure.AgentID
+	size int64
+	drop bool // nothing of it is of use any more
+}
+
+// spoolFile is the file of an agent that a sender has sent something of.
+func (h *Home) spoolFile(id perdure.AgentID, sender string) string {
+	who := perdure.HashOf([]byte(sender))
+	return filepath.Join(h.Dir, spoolDir, id.String()+"-"+hex.EncodeToString(who[:8])+spoolExt)
+}
+
+// openSpool opens the file, with what came before. One transfer at a time has it.
+func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
+	if h.Dir == "" {
+		f, err := os.CreateTemp("", "perdure-arriving-*"+spoolExt)
+		return &spool{f: f, id: id, drop: true}, err
+	}
+	if err := os.MkdirAll(filepath.Join(h.Dir, spoolDir), 0o700); err != nil {
+		return nil, err
+	}
+	if err := h.sweepSpools(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(h.spoolFile(id, sender), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if disk.Lock(f, false) != nil {
+		busy := perdure.WithHint(Busy("another transfer of agent "+id.Short()+" is under way"), "try again in a moment")
+		return nil, errors.Join(busy, f.Close())
+	}
+	s := &spool{f: f, id: id}
+	if err := s.cut(); err != nil {
+		s.drop = true
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// sweepSpools forgets what nobody went on with, and refuses more files than a home keeps.
+func (h *Home) sweepSpools() error {
+	names, err := disk.Files(filepath.Join(h.Dir, spoolDir), spoolExt)
+	if err != nil {
+		return err
+	}
+	left := 0
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err == nil && time.Since(info.ModTime()) > spoolFor {
+			err = os.Remove(name)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+		}
+		left++
+	}
+	if left >= maxSpools {
+		return &Error{KindTooMany, fmt.Errorf("%d transfers that broke off lie in %s; they are forgotten after a day",
+			left, filepath.Join(h.Dir, spoolDir))}
+	}
+	return nil
+}
+
+// cut drops what is not whole at the end.
+func (s *spool) cut() error {
+	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s.size = 0
+	var b []byte
+	for e, err := range perdure.ReadMemory(s.f, perdure.Limits{}) {
+		if err != nil || e.ID() != s.id {
+			break
+		}
+		if b, err = e.AppendBinary(b[:0]); err != nil {
+			return err
+		}
+		s.size += int64(len(b))
+	}
+	return s.f.Truncate(s.size)
+}
+
+// heads are those of what is there, of which more is to come.
+func (s *spool) heads() ([]perdure.Hash, error) {
+	if s.size == 0 {
+		return nil, nil
+	}
+	found := map[perdure.Hash]bool{}
+	for e, err := range s.entries() {
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range e.Parents {
+			delete(found, p)
+		}
+		found[e.Name] = true
+	}
+	heads := make([]perdure.Hash, 0, len(found))
+	for h := range found {
+		heads = append(heads, h)
+	}
+	return heads, nil
+}
+
+// fill adds what arrives. What is whole stays if it breaks off.
+func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
+	if _, err := s.f.Seek(s.size, io.SeekStart); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(s.f, 64<<10)
+	defer func() { err = errors.Join(err, w.Flush()) }()
+	var b []byte
+	for e, err := range entries {
+		if err != nil {
+			s.drop = s.drop || errors.Is(err, perdure.ErrRejected)
+			return err
+		}
+		if e.ID() != s.id {
+			s.drop = true
+			return perdure.Invalid(fmt.Errorf("entry %s is of agent %s, and agent %s was announced", e.Name.Short(),
+				e.ID().Short(), s.id.Short()))
+		}
+		if b, err = e.AppendBinary(b[:0]); err != nil {
+			return err
+		}
+		if s.size += int64(len(b)); s.size > maxArrival {
+			s.drop = true
+			return perdure.WithHint(&Error{KindTooLarge, fmt.Errorf("more than %d MiB of agent %s came at once",
+				maxArrival>>20, s.id.Short())}, "send it as a file: perdure export, then perdure import")
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries are what came, as often as they are asked for.
+func (s *spool) entries() iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		perdure.ReadMemory(io.NewSectionReader(s.f, 0, s.size), perdure.Limits{})(yield)
+	}
+}
+
+// close ends the use of the file, which stays if more is to come.
+func (s *spool) close() error {
+	var err error
+	if s.drop || s.size == 0 {
+		err = os.Remove(s.f.Name())
+	}
+	return errors.Join(err, s.f.Close())
+}

@@ -1,0 +1,200 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
+)
+
+// Transfer is what came of passing agents to and from another place.
+type Transfer struct {
+	Peer    string          `json:"peer"`
+	Agents  int64           `json:"agents"`
+	Same    int64           `json:"same"`    // both had the same
+	Pulled  int64           `json:"pulled"`  // agents of which something came
+	Pushed  int64           `json:"pushed"`  // agents of which something went
+	Entries int64           `json:"entries"` // that passed
+	Passed  []Passage       `json:"passed"`
+	Failed  []TransferFault `json:"failed,omitempty"`
+}
+
+// Passage is an agent of which something passed, or was kept back.
+type Passage struct {
+	*exchange.Synced
+	Name string `json:"name,omitempty"`
+}
+
+// TransferFault is an agent that did not pass, and why.
+type TransferFault struct {
+	Agent perdure.AgentID `json:"agent"`
+	Name  string          `json:"name,omitempty"`
+	Error string          `json:"error"`
+	Do    string          `json:"do,omitempty"` // what to do about it
+
+	err error
+}
+
+// Chosen are the agents that people name, by their names or by a filter: which of them are here, and which there, is
+// found out.
+type Chosen struct {
+	Names  []string
+	Filter perdure.Filter
+	Move   bool // their seats go along, to the node of the other place
+}
+
+// Transfer passes agents between the store of a desk and another place. One that does not pass is named, and the others
+// pass all the same.
+func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way) (*Transfer, error) {
+	out := &Transfer{Peer: p.Name, Passed: []Passage{}}
+	v, err := h.Owner()
+	if err != nil {
+		return out, err
+	}
+	if p.folder != nil {
+		if err := differ(ctx, d.Store, p.folder); err != nil {
+			return out, err
+		}
+	}
+	here := Local{d, v}
+	ids, err := h.chosen(ctx, d, p, c, way)
+	if err != nil {
+		return out, err
+	}
+	pass := func(id perdure.AgentID) (*exchange.Synced, error) { return exchange.Sync(ctx, here, p, id, way) }
+	if c.Move {
+		to, err := p.taker(ctx)
+		if err != nil {
+			return out, err
+		}
+		pass = func(id perdure.AgentID) (*exchange.Synced, error) { return here.move(ctx, p, id, to) }
+	}
+	book, err := h.OpenDealings(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = book.Close() }() // every write was checked
+	defer h.Progressed("", 0, 0)
+	for i, id := range ids {
+		h.Progressed("pass agents", int64(i), int64(len(ids)))
+		s, err := pass(id)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		out.add(ctx, d.Store, id, s, err)
+		if s != nil && s.Pushed != nil {
+			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
+				return out, err
+			}
+		}
+	}
+	h.Progressed("pass agents", int64(len(ids)), int64(len(ids)))
+	return out, nil
+}
+
+// add notes what came of one agent.
+func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *exchange.Synced, err error) {
+	t.Agents++
+	name := nameOf(ctx, s, id)
+	if err != nil {
+		f := TransferFault{Agent: id, Name: name, Error: err.Error(), err: err}
+		if hint := new(perdure.Hint); errors.As(err, &hint) {
+			f.Do = hint.Do
+		} else if r := new(perdure.Rejection); errors.As(err, &r) {
+			f.Do = r.Hint
+		}
+		f.Error = strings.TrimSuffix(f.Error, "; "+f.Do)
+		t.Failed = append(t.Failed, f)
+	}
+	if got == nil || got.Pulled == nil && got.Pushed == nil && got.Kept == "" {
+		if err == nil {
+			t.Same++
+		}
+		return
+	}
+	t.Passed = append(t.Passed, Passage{got, name})
+	for _, x := range []struct {
+		r *exchange.Receipt
+		n *int64
+	}{{got.Pulled, &t.Pulled}, {got.Pushed, &t.Pushed}} {
+		if x.r != nil {
+			*x.n++
+			t.Entries += x.r.Entries
+		}
+	}
+}
+
+// Err says that some did not pass, of the kind of the first; nil: all did.
+func (t *Transfer) Err() error {
+	switch {
+	case len(t.Failed) == 0:
+		return nil
+	case t.Agents == 1:
+		return t.Failed[0].err
+	}
+	return &someFailed{fmt.Sprintf("%d of %s did not pass", len(t.Failed), view.Several(t.Agents, "agent")),
+		t.Failed[0].err}
+}
+
+// chosen are the agents that are named, or that a filter selects in the places they may come from.
+func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way) (ids []perdure.AgentID,
+	err error) {
+	known := map[perdure.AgentID]bool{}
+	add := func(id perdure.AgentID) {
+		if !known[id] {
+			known[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, name := range c.Names {
+		id, err := namedIn(ctx, d.Store, p, name, way)
+		if err != nil {
+			return nil, err
+		}
+		add(id)
+	}
+	if len(c.Names) > 0 {
+		return ids, nil
+	}
+	if way != exchange.Pull {
+		l, err := view.Lister(d.Store)
+		if err != nil {
+			return nil, err
+		}
+		for one, err := range l.List(ctx, c.Filter) {
+			if err != nil {
+				return nil, err
+			}
+			add(one.Agent)
+		}
+	}
+	if way != exchange.Push {
+		for id, err := range p.List(ctx, c.Filter) {
+			if err != nil {
+				return nil, err
+			}
+			add(id)
+		}
+	}
+	return ids, nil
+}
+
+// namedIn is the agent of a name, where it may come from: here, there, or either.
+func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exchange.Way) (id perdure.AgentID,
+	err error) {
+	if way != exchange.Pull {
+		if id, err = Find(ctx, s, name); err == nil || way == exchange.Push || !errors.Is(err, perdure.ErrNotFound) {
+			return id, err
+		}
+	}
+	id, err = p.Find(ctx, name)
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q in %s", name, p.Called())),
+			"an agent is named by its name or by 4 or more digits of its id")
+	}
+	return id, err
+}

@@ -1,0 +1,137 @@
+package hostile
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// opened is what a role finds when it opens a session: which notes do not hold, and what is said of the others.
+type opened struct {
+	Stale []struct{ Path string } `json:"stale"`
+	Notes []string                `json:"notes"`
+}
+
+// opens opens a session of a role.
+func (p *place) opens(role string) (o opened) {
+	p.t.Helper()
+	must(p.t, json.Unmarshal([]byte(p.ok("session", "open", "--role", role, "--json")), &o))
+	return o
+}
+
+// told is what a session says of a note: holds, fails, or nothing.
+func (o opened) told(path string) string {
+	for _, d := range o.Stale {
+		if d.Path == path {
+			return "fails"
+		}
+	}
+	if slices.ContainsFunc(o.Notes, func(n string) bool { return strings.HasPrefix(n, path+" was not checked") }) {
+		return "nothing"
+	}
+	return "holds"
+}
+
+// memoryPolicy lets roles read and write documents; the role manager calls everything, others only read in open/.
+const memoryPolicy = `@id("documents")
+permit (principal, action in [Action::"document.read", Action::"document.write"], resource);
+
+@id("open-files")
+permit (principal, action == Action::"execute", resource)
+when { context.tool like "files.*" && context.args has path && context.args.path like "open/*" };
+
+@id("managers")
+permit (principal, action == Action::"execute", resource)
+when { principal.name == "manager" };
+`
+
+// remembering is a place whose home has memory, a policy for it, and a folder of files.
+func remembering(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t)
+	must(t, os.MkdirAll(p.path(".perdure", "policies"), 0o700))
+	p.write(".perdure/policies/memory.cedar", memoryPolicy)
+	p.write(".perdure/node.yaml", "files: ../work\nprograms: [sh]\nsecrets: ../work/open/secrets\n")
+	must(t, os.MkdirAll(p.path("work", "open"), 0o700))
+	p.write("work/open/secrets", "TOKEN=open-sesame-1234567\n")
+	p.write("work/open/a.txt", "hello there, open-sesame-1234567\n")
+	p.write("work/closed.txt", "hello there\n")
+	p.write("project.txt", "hello there\n")
+	return p
+}
+
+func TestCheckOfANoteTellsOnlyWhatItsReaderMayRead(t *testing.T) {
+	t.Parallel()
+	p := remembering(t)
+	key := strings.TrimSpace(string(have(os.ReadFile(p.path(".perdure", "key")))(t)))
+	must(t, os.Symlink("../../.perdure", p.path("work", "open", "link")))
+	must(t, os.Link(p.path(".perdure", "key"), p.path("work", "open", "hard")))
+	start := key[:16]
+	type look struct{ check, want string }
+	looks := []look{
+		{"contains work/open/a.txt hello", "holds"},
+		{"contains work/open/a.txt nobody", "fails"},
+		{"exists work/open/a.txt", "holds"},
+		{"exists work/open/b.txt", "fails"},
+		{"missing work/open/a.txt", "fails"},
+		{"contains work/closed.txt hello", "nothing"}, // policy
+		{"exists work/closed.txt", "nothing"},
+		{"missing work/nowhere.txt", "nothing"},
+		{"contains project.txt hello", "nothing"}, // not in the folder of files
+		{"exists project.txt", "nothing"},
+		{"contains .perdure/key " + start, "nothing"},
+		{"contains .perdure/key x" + start, "nothing"},
+		{"exists .perdure/key", "nothing"},
+		{"exists work/../.perdure/key", "nothing"},
+		{"contains work/open/link/key " + start, "nothing"},
+		{"contains work/open/hard " + start, "nothing"},
+		{"contains work/open/secrets open", "nothing"},
+		{"contains work/open/a.txt open-ses", "fails"}, // secrets are taken out before it is looked at
+		{"contains ../work/open/a.txt hello", "nothing"},
+		{"contains /etc/passwd root", "nothing"},
+	}
+	for i, x := range looks {
+		p.ok("doc", "write", fmt.Sprintf("notes/%d.md", i), "a note", "--check", x.check, "--role", "intern")
+	}
+	owners := []look{{"contains project.txt there", "holds"}, {"contains project.txt nobody", "fails"},
+		{"exists .perdure/trust", "nothing"}, {"contains .perdure/key " + key[:17], "nothing"}}
+	for i, x := range owners {
+		p.ok("doc", "write", fmt.Sprintf("notes/%d.md", len(looks)+i), "a note", "--check", x.check)
+	}
+	o := p.opens("intern")
+	for i, x := range append(looks, owners...) {
+		if got := o.told(fmt.Sprintf("notes/%d.md", i)); got != x.want {
+			t.Errorf("note %d, %s: it is told %s, want %s", i, x.check, got, x.want)
+		}
+	}
+}
+
+func TestCheckOfANoteRunsOnlyWhatTheOwnerWrote(t *testing.T) {
+	t.Parallel()
+	p := remembering(t)
+	p.write("work/pay.sh", "echo paid >>ledger\n")
+	const check = "run sh pay.sh"
+	p.ok("doc", "write", "notes/a.md", "how to build", "--visibility", "team", "--check", check, "--role", "intern")
+	for _, role := range []string{"intern", "manager"} {
+		if got := p.opens(role).told("notes/a.md"); got != "nothing" {
+			t.Errorf("a role's command, in a session of %s: it is told %s, want nothing", role, got)
+		}
+	}
+	p.ok("doc", "write", "notes/a.md", "the owner edits it", "--append")
+	p.ok("doc", "mv", "notes/a.md", "notes/b.md")
+	p.ok("doc", "promote", "notes/b.md", "--to", "public")
+	p.opens("manager")
+	p.done(0, "the owner edited, renamed and promoted a role's note")
+	p.ok("doc", "write", "notes/c.md", "how to build", "--check", check)
+	p.opens("intern")
+	p.done(0, "the owner's command, in a session of a role that may not run it")
+	if got := p.opens("manager").told("notes/c.md"); got != "holds" {
+		t.Errorf("the owner's command, in a session of manager: it is told %s, want holds", got)
+	}
+	if p.ledger() == 0 {
+		t.Error("the owner's command does not run where policy allows it")
+	}
+}

@@ -1,0 +1,166 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
+)
+
+// deed is something of a memory that is worth a commit: an outcome that is no read, a person's vote, a session's end.
+type deed struct {
+	n       int64
+	at      perdure.Time
+	kind    string // deedOutcome, deedVote, deedSession
+	what    string // one line
+	told    string // how it ended
+	files   string // what it was about
+	entry   perdure.Hash
+	failing bool
+}
+
+const (
+	deedOutcome = "outcome"
+	deedVote    = "vote"
+	deedSession = "session"
+)
+
+// maxDeeds is how many are kept; all of them are in memory.
+const maxDeeds = 1000
+
+// follow brings what is known of a memory's deeds up to date. It reads what is new.
+func (f *Folder) follow(ctx context.Context) error {
+	var after perdure.Cursor
+	if err := f.State.db.QueryRowContext(ctx, "SELECT cursor FROM folder WHERE id=?", f.id).Scan(&after); err != nil {
+		return err
+	}
+	deeds, end, err := f.deedsAfter(ctx, after)
+	if err != nil || end == after {
+		return err
+	}
+	tx, err := f.State.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, d := range deeds {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "INSERT OR IGNORE INTO deed(folder, at, kind, what, told, files, entry, "+
+				"failing) VALUES(?,?,?,?,?,?,?,?)", f.id, int64(d.at), d.kind, d.what, d.told, d.files, d.entry[:],
+				d.failing)
+		}
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "DELETE FROM deed WHERE folder=?1 AND n<=(SELECT max(n) FROM deed WHERE "+
+			"folder=?1)-?2", f.id, maxDeeds)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "UPDATE folder SET cursor=? WHERE id=?", int64(end), f.id)
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// deedsAfter are the deeds of the role's memory after a cursor.
+func (f *Folder) deedsAfter(ctx context.Context, after perdure.Cursor) (deeds []deed, end perdure.Cursor, err error) {
+	w, err := view.FollowBehind(ctx, f.Reader.Store, f.Reader.Agent(), after)
+	if err != nil {
+		return nil, after, err
+	}
+	reads := map[perdure.Hash]bool{} // decisions that only look
+	end = after
+	tell := w.Told()
+	for item, err := range f.Reader.Store.Entries(ctx, f.Reader.Agent(), after) {
+		if err != nil {
+			return nil, after, err
+		}
+		end = item.Cursor
+		line := tell.Line(item.Entry)
+		if b, ok := line.Body.(perdure.Decision); ok && b.Effect == perdure.Read {
+			reads[item.Name] = true
+		}
+		if d, ok := deedOf(&line, reads); ok {
+			deeds = append(deeds, d)
+		}
+	}
+	return deeds, end, nil
+}
+
+// deedOf is what a line says that is worth a commit.
+func deedOf(l *view.Line, reads map[perdure.Hash]bool) (d deed, ok bool) {
+	d = deed{at: l.Time, entry: l.Entry}
+	switch b := l.Body.(type) {
+	case perdure.Outcome:
+		d.failing = b.Signal != perdure.OK && b.Signal != perdure.Partial
+		if reads[b.Decision] && !d.failing {
+			return d, false
+		}
+		d.kind, d.what, d.told, d.files = deedOutcome, view.OneLine(l.What, maxLine), b.Signal.String(), filesOf(l.Act)
+		return d, true
+	case perdure.Event:
+		switch n := b.Notice.(type) {
+		case perdure.Approval:
+			d.kind, d.what, d.told = deedVote, view.OneLine(view.ActionText(l.Act), maxLine), "denied"
+			if n.Approve {
+				d.told = "approved"
+			}
+			if b.By != "" {
+				d.told += " by " + view.OneLine(b.By, maxLine)
+			}
+			return d, true
+		case perdure.Document:
+			if n.Kind == workspace.KindSession && !n.Gone && !slices.Contains(n.Tags, "open") {
+				d.kind, d.what, d.told = deedSession, view.OneLine(n.Title, maxLine), "closed"
+				return d, true
+			}
+		}
+	}
+	return d, false
+}
+
+// maxLine bounds what a line of a page quotes.
+const maxLine = 200
+
+// filesOf are the files that an action names.
+func filesOf(a perdure.Action) string {
+	x, ok := a.(perdure.Execute)
+	if !ok {
+		return ""
+	}
+	args, ok := x.Args.Value().(map[string]any)
+	if !ok {
+		return ""
+	}
+	var names []string
+	for _, key := range []string{"path", "file", "file_path", "filename", "to"} {
+		if s, ok := args[key].(string); ok && s != "" && !strings.ContainsAny(s, "\n\r") {
+			names = append(names, view.OneLine(s, maxLine))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// deeds are those that a condition selects, newest first.
+func (f *Folder) deeds(ctx context.Context, where string, limit int) ([]deed, error) {
+	rows, err := f.State.db.QueryContext(ctx, "SELECT n, at, kind, what, told, files, entry, failing FROM deed WHERE "+
+		"folder=? AND "+where+" ORDER BY n DESC LIMIT ?", f.id, limit)
+	if err != nil {
+		return nil, err
+	}
+	var all []deed
+	for rows.Next() {
+		var d deed
+		var entry []byte
+		if err := rows.Scan(&d.n, &d.at, &d.kind, &d.what, &d.told, &d.files, &entry, &d.failing); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		copy(d.entry[:], entry)
+		all = append(all, d)
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}

@@ -1,0 +1,220 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/workspace"
+)
+
+// git runs git in the folder of a person.
+func (p *person) git(args ...string) string {
+	p.w.t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = p.Dir
+	c.Env = append(os.Environ(), "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@x", "GIT_COMMITTER_NAME=x",
+		"GIT_COMMITTER_EMAIL=x@x")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		p.w.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func needGit(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+}
+
+func TestCommitsSayWhatHappened(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git = true
+	p.write("agents/coder/a.md", "a\n")
+	o, err := p.Reader.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Reader.Close(t.Context(), workspace.Closing{Session: o.Session, Title: "Built the boat",
+		Happened: "It floats."}); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.sync(); r.Commit == "" {
+		t.Fatalf("nothing was committed: %+v", r)
+	}
+	log := p.git("log", "-1", "--format=%B")
+	if !strings.HasPrefix(log, "coder: 1 session") || !strings.Contains(log, "session closed: Built the boat") {
+		t.Errorf("got\n%s", log)
+	}
+	if got := p.git("status", "--porcelain"); got != "" {
+		t.Errorf("not committed: %s", got)
+	}
+	if r := p.sync(); r.Commit != "" {
+		t.Errorf("nothing happened, and %s was committed", r.Commit)
+	}
+	p.save("a.md", "a\nb\n")
+	p.save("a.md~", "an editor's\n")
+	p.save("bad.md", "\xff")
+	p.sync()
+	if log := p.git("log", "-1", "--format=%B"); !strings.HasPrefix(log, "coder: 1 edited file\n") ||
+		!strings.Contains(log, "- a.md\n") {
+		t.Errorf("got\n%s", log)
+	}
+	names := strings.Fields(p.git("ls-files"))
+	if slices.Contains(names, "a.md~") || slices.Contains(names, "bad.md") || !slices.Contains(names, markerName) {
+		t.Errorf("in git: %v", names)
+	}
+	if n := p.git("rev-list", "--count", "HEAD"); n != "2" {
+		t.Errorf("%s commits, want 2", n)
+	}
+}
+
+// Watching, what agents write waits for something that is worth a commit.
+func TestCommitsWaitForAReason(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git, p.watched = true, true
+	p.write("agents/coder/a.md", "a\n")
+	if r := p.sync(); r.Commit != "" {
+		t.Errorf("a note was committed: %v", r)
+	}
+	p.save("a.md", "a\nb\n")
+	if r := p.sync(); r.Commit == "" {
+		t.Error("an edit was not committed")
+	}
+}
+
+// What people have staged stays theirs, and what is not of memory is never committed.
+func TestCommitsAreOfMemoryAlone(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	top := filepath.Dir(p.Dir)
+	q := &person{&Folder{Dir: top}, p.w}
+	q.git("init", "-q")
+	q.save("code.go", "package x\n")
+	q.git("add", "code.go")
+	p.Git = true
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	if got := q.git("ls-tree", "-r", "--name-only", "HEAD"); strings.Contains(got, "code.go") ||
+		!strings.Contains(got, "memory/a.md") {
+		t.Errorf("in git: %s", got)
+	}
+	if got := q.git("diff", "--cached", "--name-only"); got != "code.go" {
+		t.Errorf("staged: %q, want code.go", got)
+	}
+}
+
+// A folder that git put back to an earlier commit is not taken for what people want.
+func TestGitMovesNothingInMemory(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git = true
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	p.write("agents/coder/a.md", "a\nb\n")
+	p.sync()
+	p.git("checkout", "-q", "HEAD~1")
+	if _, err := p.Sync(t.Context()); !errors.Is(err, ErrMoved) {
+		t.Errorf("an older commit: %v", err)
+	}
+	p.git("checkout", "-q", "-")
+	p.still()
+	p.git("reset", "-q", "--hard", "HEAD~1")
+	if _, err := p.Sync(t.Context()); !errors.Is(err, ErrMoved) {
+		t.Errorf("put back: %v", err)
+	}
+	p.Revert = true
+	p.sync()
+	if got := p.read("agents/coder/a.md").Text; got != "a\n" {
+		t.Errorf("reverted on purpose: %q", got)
+	}
+	p.Revert = false
+	p.still()
+	p.save("a.md", "a\nc\n")
+	p.git("commit", "-q", "-am", "by hand")
+	p.sync()
+	if got := p.read("agents/coder/a.md").Text; got != "a\nc\n" {
+		t.Errorf("a commit by hand: %q", got)
+	}
+}
+
+// What agents wrote and nobody committed yet is not lost when a person has git drop what is not committed.
+func TestGitTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git = true
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	p.watched = true
+	p.write("agents/coder/a.md", "a\nan agent's\n")
+	p.sync()
+	p.git("checkout", "-q", "--", ".")
+	p.shows("a.md", "a\n")
+	if got := did(p.sync(), PutBack); !slices.Equal(got, []string{"a.md"}) {
+		t.Errorf("put back: %v", got)
+	}
+	p.shows("a.md", "a\nan agent's\n")
+	p.still()
+}
+
+// A clone of the repository alone gives back the documents, with what is known of them, to a home that knows nothing.
+func TestACloneGivesTheDocumentsBack(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git = true
+	p.write("agents/coder/TASKS.md", "# Now\n\n- [x] one\n- [ ] two\n")
+	p.write("agents/coder/current-state.md", "all is well\n")
+	p.write("agents/coder/learnings/2026-10.md", "- a\n")
+	p.write("agents/coder/learnings/2026-11.md", "- b\n")
+	p.write("plans/sail.md", "# Sail\n\nat noon\n")
+	if _, err := p.Reader.Write(t.Context(), workspace.Draft{Path: "decisions/x.md", Text: "we chose x\n",
+		Title: "Of x and y", Tags: []string{"xy", "import:abc"}, Kind: "verdict",
+		Visibility: &workspace.Visibility{Tier: workspace.Public}}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := p.Reader.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Reader.Close(t.Context(), workspace.Closing{Session: o.Session, Title: "Built the boat",
+		Happened: "It floats."}); err != nil {
+		t.Fatal(err)
+	}
+	p.sync()
+	p.save(progressName, p.texts()[progressName]+"a note of ann\n")
+	p.sync()
+	q := newWorld(t, "bob").person(0)
+	if out, err := exec.Command("git", "clone", "-q", p.Dir, q.Dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	q.sync()
+	for _, path := range []string{"agents/coder/TASKS.md", "agents/coder/current-state.md", "plans/sail.md",
+		"agents/coder/learnings/2026-10.md", "agents/coder/learnings/2026-11.md", "decisions/x.md", o.Session} {
+		was, is := p.read(path), q.read(path)
+		if is.Text != was.Text || is.Title != was.Title && was.Title != "Learnings" || is.Kind != was.Kind &&
+			was.Kind != workspace.KindNote || is.Visibility.Tier != was.Visibility.Tier {
+			t.Errorf("%s came back as %+v, was %+v", path, is, was)
+		}
+	}
+	if d := q.read("decisions/x.md"); !slices.Equal(d.Tags, []string{"xy"}) || d.Author != q.w.keys[0].Key() {
+		t.Errorf("came back with tags %v by %s", d.Tags, d.Author.Short())
+	}
+	if got := q.texts()[progressName]; !strings.Contains(got, "a note of ann\n") {
+		t.Errorf("got\n%s", got)
+	}
+	q.still()
+}

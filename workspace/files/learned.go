@@ -1,0 +1,155 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/workspace"
+)
+
+// learned is LEARNINGS.md: a document of that name, and below it what was learned in each month, which is a document
+// for each, so that adding to it always costs the same.
+type learned struct {
+	f   *Folder
+	top document
+}
+
+var _ source = (*learned)(nil)
+
+// monthHead begins what was learned in a month.
+const monthHead = "## "
+
+// month is the document of a month.
+func (l *learned) month(name string) *document {
+	return &document{l.f, spot{workspace.PrivatePath(l.f.plan.role, learnedDir+"/"+name+".md"),
+		workspace.Visibility{Tier: workspace.Private, Scope: l.f.plan.scope}}}
+}
+
+// parts are the texts of its documents, by month; that of the top has no month.
+func (l *learned) parts(ctx context.Context) (map[string]string, error) {
+	parts := map[string]string{}
+	text, _, ok, err := l.top.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		parts[""] = text
+	}
+	prefix := workspace.PrivatePath(l.f.plan.role, learnedDir+"/")
+	after := ""
+	for {
+		docs, err := l.f.Reader.List(ctx, workspace.Listed{Prefix: prefix, Limit: page, After: after})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			after = d.Path
+			name := strings.TrimSuffix(strings.TrimPrefix(d.Path, prefix), ".md")
+			if !isMonth(name) {
+				continue
+			}
+			text, _, ok, err := l.month(name).now(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				parts[name] = text
+			}
+		}
+		if len(docs) < page {
+			return parts, nil
+		}
+	}
+}
+
+// joined is the page of its parts.
+func joined(parts map[string]string) string {
+	var b strings.Builder
+	if top := trimmed(parts[""]); top != "" {
+		b.WriteString(top)
+	}
+	var months []string
+	for name, text := range parts {
+		if name != "" && trimmed(text) != "" {
+			months = append(months, name)
+		}
+	}
+	slices.Sort(months)
+	for _, name := range months {
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s%s\n\n%s", monthHead, name, trimmed(parts[name]))
+	}
+	return b.String()
+}
+
+// trimmed is a text without empty lines around it.
+func trimmed(text string) string {
+	if text = strings.Trim(text, "\n"); text == "" {
+		return ""
+	}
+	return text + "\n"
+}
+
+// parted is the parts of a page.
+func parted(text string) map[string]string {
+	parts := map[string]string{}
+	at := ""
+	for _, line := range split(text) {
+		if name, ok := strings.CutPrefix(line, monthHead); ok && isMonth(strings.TrimSpace(name)) {
+			at = strings.TrimSpace(name)
+			continue
+		}
+		parts[at] += line + "\n"
+	}
+	return parts
+}
+
+func (l *learned) now(ctx context.Context) (text, versions string, ok bool, err error) {
+	parts, err := l.parts(ctx)
+	if err != nil {
+		return "", "", false, err
+	}
+	text = joined(parts)
+	return text, "", text != "", nil
+}
+
+func (l *learned) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+	parts, err := l.parts(ctx)
+	if err != nil {
+		return false, err
+	}
+	was := joined(parts)
+	if base == nil {
+		both := strings.Join(common(split(was), split(text)), "\n")
+		base = &both
+	}
+	merged, conflict := merge(*base, was, text)
+	next := parted(merged)
+	for name := range parts {
+		next[name] += "" // whose heading is gone is empty
+	}
+	for name, text := range next {
+		before, known := parts[name]
+		if trimmed(text) == trimmed(before) {
+			continue
+		}
+		d := &l.top
+		if name != "" {
+			d = l.month(name)
+		}
+		var made *string
+		if known {
+			made = &before
+		}
+		if _, err := d.take(ctx, made, trimmed(text)); err != nil {
+			return conflict, err
+		}
+	}
+	return conflict, nil
+}
+
+func (l *learned) remove(context.Context) error { return nil }

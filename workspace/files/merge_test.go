@@ -1,0 +1,100 @@
+package files
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTextsMerge(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ name, base, memory, file, want string }{
+		{"only the file", "a\nb\n", "a\nb\n", "a\nx\nb\n", "a\nx\nb\n"},
+		{"only memory", "a\nb\n", "a\nb\nc\n", "a\nb\n", "a\nb\nc\n"},
+		{"apart", "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n"},
+		{"both append", "a\n", "a\nm\n", "a\nf\n", "a\nm\nf\n"},
+		{"both append the same", "a\n", "a\nm\n", "a\nm\n", "a\nm\n"},
+		{"one has what the other appended", "a\n", "a\nm\nf\n", "a\nf\n", "a\nm\nf\n"},
+		{"adjacent lines", "- [ ] one\n- [ ] two\n", "- [x] one\n- [ ] two\n", "- [ ] one\n- [ ] zwei\n",
+			"- [x] one\n- [ ] zwei\n"},
+		{"a tick and words of one line", "- [ ] one two three\n", "- [x] one two three\n", "- [ ] one two four\n",
+			"- [x] one two four\n"},
+		{"a line taken away beside one added", "a\nb\n", "a\nb\nc\n", "a\n", "a\nc\n"},
+		{"changed here, taken away there", "a\nb\nc\n", "a\nc\n", "a\nb2\nc\n", "a\nb2\nc\n"},
+		{"no line end", "a", "a\nb", "a\nc", "a\nb\nc"},
+		{"clash", "a\nb\nc\n", "a\nm\nc\n", "a\nf\nc\n",
+			"a\n" + markMemory + "\nm\n" + markMiddle + "\nf\n" + markFile + "\nc\n"},
+		{"nothing before", "", "m\n", "f\n", "m\nf\n"},
+	} {
+		got, conflict := merge(x.base, x.memory, x.file)
+		if got != x.want || conflict != strings.Contains(x.want, markFile) {
+			t.Errorf("%s: got %q (conflict %v), want %q", x.name, got, conflict, x.want)
+		}
+		if again, _ := merge(x.base, got, x.file); again != got {
+			t.Errorf("%s, once more: got %q, want %q", x.name, again, got)
+		}
+	}
+}
+
+// Whatever two change in one text, what each wrote is in the result, and merging again changes nothing.
+func TestMergesLoseNothing(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var base []string
+		for i := range r.IntN(8) {
+			base = append(base, fmt.Sprintf("- [ ] line %d of %d", i%3, r.IntN(3)))
+		}
+		memory, wroteM := scribble(r, base, "m")
+		file, wroteF := scribble(r, base, "f")
+		b, m, f := text(base), text(memory), text(file)
+		got, _ := merge(b, m, f)
+		for _, w := range append(wroteM, wroteF...) {
+			if !strings.Contains(got, w) {
+				t.Fatalf("seed %d: %s is lost\nbase:\n%smemory:\n%sfile:\n%sgot:\n%s", seed, w, b, m, f, got)
+			}
+		}
+		if again, _ := merge(f, got, got); again != got {
+			t.Fatalf("seed %d: merged again: %q, want %q", seed, again, got)
+		}
+	}
+}
+
+func text(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// scribble changes a text as somebody would, and returns the words that are new and still there.
+func scribble(r *rand.Rand, base []string, who string) (lines, wrote []string) {
+	lines = slices.Clone(base)
+	for n := range r.IntN(4) {
+		word := fmt.Sprintf("%sword%d", who, n)
+		switch at := r.IntN(len(lines) + 1); {
+		case at == len(lines) || r.IntN(3) == 0:
+			lines, wrote = slices.Insert(lines, at, "- [ ] "+word), append(wrote, word)
+		case strings.Contains(lines[at], "word"):
+		case r.IntN(3) == 0:
+			lines = slices.Delete(lines, at, at+1)
+		case r.IntN(3) == 0:
+			lines[at] = strings.Replace(lines[at], "[ ]", "[x]", 1)
+		case r.IntN(2) == 0:
+			lines[at], wrote = strings.Replace(lines[at], "line", "line "+word, 1), append(wrote, word)
+		default:
+			lines[at], wrote = word, append(wrote, word)
+		}
+	}
+	return lines, wrote
+}
+
+func TestVersionsBesideEachOtherAreBothShown(t *testing.T) {
+	t.Parallel()
+	got := beside([]string{"a\nb\nc\n", "a\nd\nc\n"})
+	if want := "a\n" + markMemory + "\nb\n" + markMiddle + "\nd\n" + markFile + "\nc\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

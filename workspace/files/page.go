@@ -1,0 +1,260 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/tasks"
+)
+
+// derived is a page that follows from memory, with notes of people below a mark: the notes are a document. What people
+// write above the mark is moved below it; what they take away there comes back.
+type derived struct {
+	notes  document
+	mark   string
+	derive func(ctx context.Context) (string, error)
+}
+
+var _ source = (*derived)(nil)
+
+// The marks below which notes are.
+const (
+	notesMark  = "## Notes"
+	notesWords = "NOTES"
+)
+
+func (p *derived) now(ctx context.Context) (text, versions string, ok bool, err error) {
+	above, err := p.derive(ctx)
+	if err != nil {
+		return "", "", false, err
+	}
+	notes, _, _, err := p.notes.now(ctx)
+	if err != nil {
+		return "", "", false, err
+	}
+	return above + p.mark + "\n" + notes, "", true, nil
+}
+
+// cut is a page above and below its mark.
+func (p *derived) cut(text string) (above []string, below string) {
+	lines := split(text)
+	i := slices.Index(lines, p.mark)
+	if i < 0 {
+		return lines, ""
+	}
+	if i+1 < len(lines) {
+		below = strings.Join(lines[i+1:], "\n") + "\n"
+	}
+	return lines[:i], below
+}
+
+func (p *derived) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+	above, notes := p.cut(text)
+	var was []string
+	var wasNotes *string
+	if base == nil {
+		s, err := p.derive(ctx)
+		if err != nil {
+			return false, err
+		}
+		was = split(s)
+	} else {
+		lines, below := p.cut(*base)
+		was, wasNotes = lines, &below
+	}
+	in := make([]bool, len(above))
+	for _, m := range matches(was, above) {
+		for n := range m.n {
+			in[m.b+n] = true
+		}
+	}
+	for i, line := range above {
+		if !in[i] && !p.ours(line) {
+			if notes != "" && !ended(notes) {
+				notes += "\n"
+			}
+			notes += line + "\n"
+		}
+	}
+	if wasNotes != nil && notes == *wasNotes || wasNotes == nil && notes == "" {
+		return false, nil
+	}
+	return p.notes.take(ctx, wasNotes, notes)
+}
+
+// ours reports whether a line is one that pages have, whatever they say.
+func (p *derived) ours(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || line == p.mark || slices.Contains(frame, line)
+}
+
+func (p *derived) remove(ctx context.Context) error { return nil }
+
+// The lines of pages that say nothing by themselves.
+const (
+	errorsHead   = "# Errors"
+	errorsAbout  = "What did not go well, newest first, as memory has it. What you write under Notes is kept."
+	noErrors     = "None."
+	activeHead   = "ACTIVE"
+	lastHead     = "LAST COMPLETED"
+	blockersHead = "BLOCKERS"
+	nothing      = "- none"
+)
+
+var frame = []string{errorsHead, errorsAbout, noErrors, activeHead, lastHead, blockersHead, nothing, "what: -",
+	"files: -", "outcome: -", "next: -"}
+
+// pages are the files that follow from memory.
+func (s *syncing) pages() {
+	note := func(name string) document {
+		return document{s.Folder, spot{workspace.PrivatePath(s.plan.role, name),
+			workspace.Visibility{Tier: workspace.Private, Scope: s.plan.scope}}}
+	}
+	s.sources[progressName] = &derived{note(progressName), notesWords, s.progress}
+	s.sources[errorsName] = &derived{note(errorsName), notesMark, s.failures}
+	s.sources[learnedName] = &learned{s.Folder, note(learnedName)}
+	for _, name := range []string{progressName, errorsName, learnedName} {
+		delete(s.current, name)
+	}
+}
+
+const (
+	maxFailures = 100                 // how many ERRORS.md lists of each sort
+	recentDays  = 30 * 24 * time.Hour // how far back it goes for records of errors
+)
+
+// failures is ERRORS.md, without its notes.
+func (f *Folder) failures(ctx context.Context) (string, error) {
+	found, err := f.deeds(ctx, "failing=1", maxFailures)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s\n\n", errorsHead, errorsAbout)
+	for _, d := range found {
+		fmt.Fprintf(&b, "- %s %s: %s (entry %s)\n", stampOf(d.at), d.told, d.what, d.entry.Short())
+	}
+	prefix := workspace.PrivatePath(f.plan.role, "errors/")
+	docs, err := f.Reader.List(ctx, workspace.Listed{Prefix: prefix, Tag: "error", Limit: maxFailures,
+		After: prefix + time.Now().Add(-recentDays).UTC().Format("20060102T150405Z")})
+	if err != nil {
+		return "", err
+	}
+	for _, d := range slices.Backward(docs) {
+		fmt.Fprintf(&b, "- %s %s ([[%s]])\n", stampOf(d.Time), view.OneLine(d.Title, maxLine), d.Path)
+	}
+	if len(found)+len(docs) == 0 {
+		b.WriteString(noErrors + "\n")
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+func stampOf(t perdure.Time) string { return t.Go().UTC().Format("2006-01-02 15:04") }
+
+// progress is progress.txt, without its notes.
+func (f *Folder) progress(ctx context.Context) (string, error) {
+	active, next, err := f.tasksOpen(ctx)
+	if err != nil {
+		return "", err
+	}
+	last, err := f.deeds(ctx, "failing=0", 1)
+	if err != nil {
+		return "", err
+	}
+	blockers, err := f.blockers(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	part := func(head, what, files, outcome, next string) {
+		fmt.Fprintf(&b, "%s\nwhat: %s\nfiles: %s\noutcome: %s\nnext: %s\n\n", head, or(what), or(files), or(outcome),
+			or(next))
+	}
+	outcome := ""
+	if active != "" {
+		outcome = "open"
+	}
+	part(activeHead, active, "", outcome, next)
+	if len(last) > 0 {
+		d := last[0]
+		part(lastHead, d.what, d.files, d.told+", "+stampOf(d.at), active)
+	} else {
+		part(lastHead, "", "", "", active)
+	}
+	b.WriteString(blockersHead + "\n")
+	for _, line := range blockers {
+		b.WriteString("- " + line + "\n")
+	}
+	if len(blockers) == 0 {
+		b.WriteString(nothing + "\n")
+	}
+	b.WriteString("\n")
+	return b.String(), nil
+}
+
+func or(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// tasksOpen are the first two tasks that are not done.
+func (f *Folder) tasksOpen(ctx context.Context) (first, second string, err error) {
+	for _, name := range []string{tasksName, "prd.json", featuresName} {
+		d := document{f, spot{workspace.PrivatePath(f.plan.role, name),
+			workspace.Visibility{Tier: workspace.Private, Scope: f.plan.scope}}}
+		text, _, ok, err := d.now(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		if !ok {
+			continue
+		}
+		list, err := tasks.Parse(name, []byte(text))
+		if err != nil {
+			continue // it is no list now; the file itself shows what is wrong
+		}
+		for _, t := range list.Tasks {
+			switch {
+			case t.Done:
+			case first == "":
+				first = view.OneLine(t.Title, maxLine)
+			default:
+				return first, view.OneLine(t.Title, maxLine), nil
+			}
+		}
+		if first != "" {
+			return first, "", nil
+		}
+	}
+	return first, second, nil
+}
+
+// blockers are what waits for a person.
+func (f *Folder) blockers(ctx context.Context) ([]string, error) {
+	a, err := f.Reader.Node.Load(ctx, f.Reader.Agent())
+	if err != nil {
+		return nil, err
+	}
+	waits, err := view.Waits(ctx, f.Reader.Store, a, f.Reader.Node.Trusted(), f.Reader.Node.Key.Key(), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, w := range waits {
+		line := w.Kind + ": " + view.OneLine(w.What, maxLine)
+		if w.Answer != "" {
+			line += " (" + view.OneLine(w.Answer, maxLine) + ")"
+		}
+		all = append(all, line)
+	}
+	return all, nil
+}

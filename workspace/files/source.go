@@ -1,0 +1,235 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/tasks"
+)
+
+// source is what a file is projected from.
+type source interface {
+	// now is the text of the file as memory has it, and which versions it was made of; ok says that there is one.
+	now(ctx context.Context) (text, versions string, ok bool, err error)
+	// take takes in a text that a person made of base, and reports whether parts of it did not go together with memory.
+	// Taking in the same text, made of the same base, once more changes nothing.
+	take(ctx context.Context, base *string, text string) (conflict bool, err error)
+	// remove takes it out of memory.
+	remove(ctx context.Context) error
+}
+
+// errSealed says that a text cannot be changed in a folder.
+var errSealed = errors.New("parts of it are sealed, and are not in the folder: change it with perdure doc write")
+
+// document is a file that is one document.
+type document struct {
+	f *Folder
+	spot
+}
+
+var _ source = (*document)(nil)
+
+// read is the document as it is now; nil: there is none.
+func (d *document) read(ctx context.Context) (*workspace.Document, string, error) {
+	doc, err := d.f.Reader.Read(ctx, d.path, &d.on)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if len(doc.Beside) == 0 {
+		return doc, doc.Text, nil
+	}
+	texts := []string{doc.Text}
+	for _, name := range doc.Beside {
+		one, err := d.f.Reader.ReadVersion(ctx, name)
+		if errors.Is(err, perdure.ErrNotFound) {
+			continue // it is gone by now
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if !one.Gone { // who removed it has nothing to show
+			texts = append(texts, one.Text)
+		}
+	}
+	if len(texts) == 1 {
+		return doc, texts[0], nil
+	}
+	return doc, beside(texts), nil
+}
+
+// named are the names of the current versions.
+func named(d *workspace.Document) string {
+	all := string(d.Version[:])
+	for _, h := range d.Beside {
+		all += string(h[:])
+	}
+	return all
+}
+
+func (d *document) now(ctx context.Context) (text, versions string, ok bool, err error) {
+	doc, text, err := d.read(ctx)
+	if doc == nil || err != nil {
+		return "", "", false, err
+	}
+	return text, named(doc), true, nil
+}
+
+// maxTries bounds how often a text is merged anew because somebody else wrote meanwhile.
+const maxTries = 20
+
+func (d *document) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+	key := d.f.keyOf(d.spot, base, text)
+	for range maxTries {
+		conflict, err = d.tryTake(ctx, key, base, text)
+		if !errors.Is(err, perdure.ErrConflict) || ctx.Err() != nil {
+			return conflict, err
+		}
+	}
+	return conflict, err
+}
+
+// keyOf is the id of a change: the same one is written once.
+func (f *Folder) keyOf(s spot, base *string, text string) string {
+	h := sha256.New()
+	was := "-"
+	if base != nil {
+		was = "+" + *base
+	}
+	for _, part := range []string{f.dir, s.path, s.on.String(), was, text} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
+	}
+	return "files:" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func (d *document) tryTake(ctx context.Context, key string, base *string, text string) (conflict bool, err error) {
+	doc, was, err := d.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text}
+	if doc == nil {
+		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
+			return false, nil // nothing of nothing
+		}
+		d.f.restore(&draft, d.spot)
+		_, err = d.f.person().Once(key).Write(ctx, draft)
+		return false, err
+	}
+	if base == nil {
+		if base, err = d.basis(ctx, doc, was, text); err != nil {
+			return false, err
+		}
+	}
+	draft.Text, conflict = merge(*base, was, text)
+	if broken(d.path, draft.Text, was, text) {
+		return true, d.aside(ctx, key, text)
+	}
+	if path.Base(d.path) == tasksName {
+		draft.Text = string(tasks.Stamp([]byte(was), []byte(draft.Text), d.f.stamp()))
+	}
+	if draft.Text == was {
+		return conflict, nil
+	}
+	if doc.Sealed {
+		return false, errSealed
+	}
+	draft.Base, draft.Links = append([]perdure.Hash{doc.Version}, doc.Beside...), doc.Links
+	if doc.Title != workspace.TitleOf(doc.Path, doc.Text) {
+		draft.Title = doc.Title
+	}
+	if doc.Expires > 0 {
+		draft.TTL = max(time.Until(doc.Expires.Go()), time.Millisecond)
+	}
+	_, err = d.f.person().Once(key).Write(ctx, draft)
+	return conflict, err
+}
+
+// kindOf is the kind of a new document, if its name says so.
+func kindOf(file string) string {
+	switch path.Base(file) {
+	case tasksName, featuresName, "prd.json":
+		return workspace.KindPlan
+	case learnedName:
+		return workspace.KindPractice
+	}
+	if path.Base(path.Dir(file)) == learnedDir {
+		return workspace.KindPractice
+	}
+	return ""
+}
+
+// maxPast is how many earlier versions a file is compared with of which nobody knows what it was made of.
+const maxPast = 50
+
+// basis is what a text was made of, if nobody kept that: an earlier version, if it is one; else what it has in common
+// with the current one, so that nothing of either is lost.
+func (d *document) basis(ctx context.Context, doc *workspace.Document, was, text string) (*string, error) {
+	past, err := d.f.Reader.History(ctx, d.path, &d.on)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range past {
+		if i == maxPast {
+			break
+		}
+		if v.Gone || v.Size != int64(len(text)) || v.Version == doc.Version {
+			continue
+		}
+		full, err := d.f.Reader.ReadVersion(ctx, v.Version)
+		if err == nil && full.Text == text {
+			return &text, nil
+		}
+		if err != nil && !errors.Is(err, perdure.ErrNotFound) {
+			return nil, err
+		}
+	}
+	both := strings.Join(common(split(was), split(text)), "\n")
+	if both != "" {
+		both += "\n"
+	}
+	return &both, nil
+}
+
+// broken reports whether a merge of two texts that programs can read is none.
+func broken(file, merged string, of ...string) bool {
+	if path.Ext(file) != ".json" || json.Valid([]byte(merged)) {
+		return false
+	}
+	for _, s := range of {
+		if !json.Valid([]byte(s)) {
+			return false
+		}
+	}
+	return true
+}
+
+// aside writes a text that does not go together with the document into one beside it.
+func (d *document) aside(ctx context.Context, key, text string) error {
+	ext := path.Ext(d.path)
+	sum := sha256.Sum256([]byte(text))
+	name := strings.TrimSuffix(d.path, ext) + ".conflict-" + hex.EncodeToString(sum[:4]) + ext
+	d.f.asides = append(d.f.asides, spot{name, d.on})
+	_, err := d.f.person().Once(key+":aside").Write(ctx, workspace.Draft{Path: name, Visibility: &d.on, Text: text,
+		Kind: workspace.KindNote, Title: "What does not go together with " + d.path, Links: []string{d.path}})
+	return err
+}
+
+func (d *document) remove(ctx context.Context) error {
+	_, err := d.f.person().Remove(ctx, d.path, &d.on, nil)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,165 @@
+package files
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	_ "modernc.org/sqlite" // the driver of files.db
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+)
+
+// StateFile is the file of a home that says what was projected where.
+const StateFile = "files.db"
+
+// State is what was projected into the folders of a home. It is written before files are, so that whatever is killed
+// when, the next sync knows which text a person has seen. Without it nothing is lost, but texts that differ can only
+// be put together, not compared with what they were made of.
+type State struct {
+	db   *sql.DB
+	path string
+}
+
+// stateVersion is written into the file.
+const stateVersion = 1
+
+const stateSchema = `
+CREATE TABLE folder(id INTEGER PRIMARY KEY, dir TEXT NOT NULL, agent BLOB NOT NULL, head TEXT NOT NULL DEFAULT '',
+	cursor INTEGER NOT NULL DEFAULT 0, UNIQUE(dir, agent));
+CREATE TABLE file(folder INTEGER NOT NULL, path TEXT NOT NULL, base TEXT, versions BLOB, incoming TEXT, outgoing TEXT,
+	PRIMARY KEY(folder, path));
+CREATE TABLE deed(folder INTEGER NOT NULL, n INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL,
+	what TEXT NOT NULL, told TEXT NOT NULL, files TEXT NOT NULL, entry BLOB NOT NULL, failing INTEGER NOT NULL,
+	committed INTEGER NOT NULL DEFAULT 0, UNIQUE(folder, entry));
+CREATE INDEX deed_failing ON deed(folder, n) WHERE failing=1;
+CREATE INDEX deed_committed ON deed(folder, n) WHERE committed=0;
+`
+
+// OpenState opens the state in a file, and makes it if there is none; without a path it is in memory.
+func OpenState(ctx context.Context, path string) (*State, error) {
+	name := "file::memory:"
+	if path != "" {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open what is known of folders: %w", err)
+		}
+		name = "file:" + (&url.URL{Path: path}).EscapedPath()
+	}
+	db, err := sql.Open("sqlite", name+"?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)"+
+		"&_pragma=synchronous(FULL)&_pragma=secure_delete(1)")
+	if err != nil {
+		return nil, fmt.Errorf("open what is known of folders: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	s := &State{db, path}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return s, nil
+}
+
+// begin makes the tables of an empty file.
+func (s *State) begin(ctx context.Context) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var v int
+	if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err == nil {
+		switch v {
+		case stateVersion:
+		case 0:
+			_, err = tx.ExecContext(ctx, stateSchema+fmt.Sprintf("PRAGMA user_version=%d", stateVersion))
+		default:
+			err = fmt.Errorf("it is of version %d, and this program knows %d; use a newer perdure", v, stateVersion)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Close ends the use of the state.
+func (s *State) Close() error { return s.db.Close() }
+
+// lock waits until nobody else of this machine syncs, and keeps others from it until done is called.
+func (s *State) lock() (done func() error, err error) {
+	if s.path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(s.path+"-lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Lock(f, true); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}
+
+// folder is the number of a folder, for the memory of an agent. Known says that it was there before.
+func (s *State) folder(ctx context.Context, dir string, agent perdure.AgentID) (id int64, known bool, err error) {
+	row := func() error {
+		return s.db.QueryRowContext(ctx, "SELECT id FROM folder WHERE dir=? AND agent=?", dir, agent[:]).Scan(&id)
+	}
+	if err = row(); !errors.Is(err, sql.ErrNoRows) {
+		return id, err == nil, err
+	}
+	if _, err := s.db.ExecContext(ctx, "INSERT OR IGNORE INTO folder(dir, agent) VALUES(?,?)", dir,
+		agent[:]); err != nil {
+		return 0, false, err
+	}
+	return id, false, row()
+}
+
+// record is what is known of a file.
+type record struct {
+	path     string
+	base     *string // the text that was projected, or taken in, last; nil: none
+	versions string  // of its document then
+	incoming *string // a text that is being taken in
+	outgoing *string // a text that is being projected
+}
+
+// records are what is known of the files of a folder, by path.
+func (s *State) records(ctx context.Context, folder int64) (map[string]*record, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT path, base, versions, incoming, outgoing FROM file WHERE folder=?",
+		folder)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*record{}
+	for rows.Next() {
+		r := &record{}
+		var versions []byte
+		if err := rows.Scan(&r.path, &r.base, &versions, &r.incoming, &r.outgoing); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		r.versions = string(versions)
+		all[r.path] = r
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
+
+// keep makes a record durable.
+func (s *State) keep(ctx context.Context, folder int64, r *record) error {
+	_, err := s.db.ExecContext(ctx, "INSERT INTO file(folder, path, base, versions, incoming, outgoing) "+
+		"VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(folder, path) DO UPDATE SET base=?3, versions=?4, incoming=?5, "+
+		"outgoing=?6", folder, r.path, r.base, []byte(r.versions), r.incoming, r.outgoing)
+	return err
+}
+
+// forget takes a record out.
+func (s *State) forget(ctx context.Context, folder int64, path string) error {
+	_, err := s.db.ExecContext(ctx, "DELETE FROM file WHERE folder=? AND path=?", folder, path)
+	return err
+}

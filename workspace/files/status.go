@@ -1,0 +1,22 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Status says what a sync would do, and does nothing. A conflict shows only once it is synced.
+func (f *Folder) Status(ctx context.Context) (*Report, error) {
+	f.looks = true
+	defer func() { f.looks = false }()
+	s, err := f.begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
+	}
+	err = s.all(ctx)
+	if err = errors.Join(err, f.close()); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
+	}
+	return s.report, nil
+}

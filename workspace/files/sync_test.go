@@ -1,0 +1,229 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+func TestDocumentsBecomeFiles(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/current-state.md", "all is well\n")
+	p.write("agents/coder/team/x.md", "private, whatever it is called\n")
+	p.write("decisions/a.md", "we chose a\n")
+	if _, err := p.Reader.Write(t.Context(), workspace.Draft{Path: "notes/all.md", Text: "for all\n",
+		Visibility: &workspace.Visibility{Tier: workspace.Public}}); err != nil {
+		t.Fatal(err)
+	}
+	r := p.sync()
+	p.shows("current-state.md", "all is well\n")
+	p.shows("private/team/x.md", "private, whatever it is called\n")
+	p.shows("team/decisions/a.md", "we chose a\n")
+	p.shows("public/notes/all.md", "for all\n")
+	if len(did(r, Written)) < 4 {
+		t.Errorf("got %v", r.Changes)
+	}
+	p.still()
+}
+
+// What a person changes comes back as an entry that their key signed.
+func TestEditsComeBackSigned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "ann", "bob")
+	ann, bob := w.person(0), w.person(1)
+	ann.write("agents/coder/notes/a.md", "one\ntwo\n")
+	bob.sync()
+	bob.save("notes/a.md", "one\ntwo\nthree, said bob\n")
+	bob.save("team/plans/new.md", "# A plan\n")
+	if got := did(bob.sync(), Taken); !slices.Equal(got, []string{"notes/a.md", "team/plans/new.md"}) {
+		t.Errorf("taken: %v", got)
+	}
+	d := ann.read("agents/coder/notes/a.md")
+	if d.Text != "one\ntwo\nthree, said bob\n" || d.Author != w.keys[1].Key() || d.By != "bob in files" {
+		t.Errorf("got %q by %s (%s), want what bob wrote, signed by him", d.Text, d.Author.Short(), d.By)
+	}
+	if d := ann.read("plans/new.md"); d.Title != "A plan" || d.Visibility.Tier != workspace.Team {
+		t.Errorf("got %+v", d)
+	}
+	bob.still()
+	ann.sync()
+	ann.shows("notes/a.md", "one\ntwo\nthree, said bob\n")
+	ann.shows("team/plans/new.md", "# A plan\n")
+}
+
+func TestBothSidesChangeAndMerge(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/TASKS.md", "# Now\n\n- [ ] one\n  - [ ] half\n- [ ] two\n")
+	p.sync()
+	p.write("agents/coder/TASKS.md", "# Now\n\n- [ ] one\n  - [ ] half\n- [ ] two\n- [ ] three\n")
+	p.save("TASKS.md", "# Now\n\n- [ ] one\n  - [x] half\n- [ ] two\n")
+	p.sync()
+	want := "# Now\n\n- [ ] one\n  - [x] half (" + p.stamp() + ")\n- [ ] two\n- [ ] three\n"
+	p.shows("TASKS.md", want)
+	if got := p.read("agents/coder/TASKS.md").Text; got != want {
+		t.Errorf("in memory: %q", got)
+	}
+	p.still()
+}
+
+func TestConflictsKeepAndShowBoth(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "begin\nwords\nend\n")
+	p.sync()
+	p.write("agents/coder/a.md", "begin\nagent says\nend\n")
+	p.save("a.md", "begin\nperson says\nend\n")
+	if got := did(p.sync(), Conflict); !slices.Equal(got, []string{"a.md"}) {
+		t.Errorf("conflicts: %v", got)
+	}
+	p.shows("a.md", "begin\n"+markMemory+"\nagent says\n"+markMiddle+"\nperson says\n"+markFile+"\nend\n")
+	p.still()
+	p.save("a.md", "begin\nboth say\nend\n")
+	p.sync()
+	if got := p.read("agents/coder/a.md").Text; got != "begin\nboth say\nend\n" {
+		t.Errorf("settled: %q", got)
+	}
+	p.still()
+	p.write("agents/coder/features.json", `[{"id":1}]`+"\n")
+	p.sync()
+	p.write("agents/coder/features.json", `[{"id":1},{"id":2}]`+"\n")
+	p.save("features.json", `[{"id":1},{"id":3}]`+"\n")
+	p.sync()
+	p.shows("features.json", `[{"id":1},{"id":2}]`+"\n")
+	found := false
+	for name, text := range p.texts() {
+		found = found || strings.HasPrefix(name, "features.conflict-") && text == `[{"id":1},{"id":3}]`+"\n"
+	}
+	if !found {
+		t.Errorf("what the person wrote is not there: %v", p.texts())
+	}
+	p.sync()
+	p.still()
+}
+
+func TestRemovedFilesArePutBack(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	if err := os.Remove(p.file("a.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := did(p.sync(), PutBack); len(got) != 1 {
+		t.Errorf("put back: %v", got)
+	}
+	p.shows("a.md", "a\n")
+	if err := os.Remove(p.file("a.md")); err != nil {
+		t.Fatal(err)
+	}
+	p.Delete = true
+	if got := did(p.sync(), Deleted); len(got) != 1 {
+		t.Errorf("deleted: %v", got)
+	}
+	if _, err := p.Reader.Read(t.Context(), "agents/coder/a.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("in memory: %v", err)
+	}
+	p.still()
+	p.write("agents/coder/b.md", "b\n")
+	p.sync()
+	if _, err := p.Reader.Remove(t.Context(), "agents/coder/b.md", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := did(p.sync(), Removed); len(got) != 1 || len(p.texts()) != 2 {
+		t.Errorf("removed: %v, files %v", got, p.texts())
+	}
+	p.still()
+}
+
+// A document that was removed while somebody changed its file is there again.
+func TestAnEditOutlivesItsDocument(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	if _, err := p.Reader.Remove(t.Context(), "agents/coder/a.md", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.save("a.md", "a\nmine\n")
+	p.sync()
+	p.shows("a.md", "a\nmine\n")
+	if got := p.read("agents/coder/a.md").Text; got != "a\nmine\n" {
+		t.Errorf("got %q", got)
+	}
+	p.still()
+}
+
+func TestWhatCannotBeInMemoryStaysInTheFolder(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	p.save("a.md", "\xff\xfe")
+	p.save("b.md", "b\n")
+	r := p.sync()
+	if got := did(r, Refused); !slices.Equal(got, []string{"a.md"}) {
+		t.Errorf("refused: %v", r.Changes)
+	}
+	p.shows("a.md", "\xff\xfe")
+	if got := p.read("agents/coder/b.md").Text; got != "b\n" {
+		t.Errorf("the others are not taken: %q", got)
+	}
+	p.write("agents/coder/a.md", "a, and more\n")
+	p.sync()
+	p.shows("a.md", "\xff\xfe")
+}
+
+func TestFoldersOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "ann")
+	p := w.person(0)
+	p.save("main.go", "package main\n")
+	if _, err := p.Sync(t.Context()); !errors.Is(err, ErrFolder) {
+		t.Errorf("a folder with files: %v", err)
+	}
+	p.Adopt = true
+	p.sync()
+	if got := p.read("agents/coder/main.go").Text; got != "package main\n" {
+		t.Errorf("adopted: %q", got)
+	}
+	p.Adopt = false
+	if err := os.RemoveAll(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	p.Delete = true
+	if _, err := p.Sync(t.Context()); !errors.Is(err, ErrFolder) {
+		t.Errorf("a folder that was emptied: %v", err)
+	}
+	p.read("agents/coder/main.go")
+	other := w.open(0)
+	r, err := other.As(t.Context(), "writer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Delete, p.Adopt = false, true
+	p.sync()
+	q := &person{&Folder{Reader: r, State: p.State, Dir: p.Dir}, w}
+	if _, err := q.Sync(t.Context()); !errors.Is(err, ErrFolder) {
+		t.Errorf("a folder of another role: %v", err)
+	}
+}
+
+// Windows line ends, decomposed characters and marks at the beginning are no edits of their own.
+func TestSpellingsOfOneTextAreOneText(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "caf\u00e9\nb\n")
+	p.sync()
+	p.save("a.md", "\ufeffcafe\u0301\r\nb\r\n")
+	p.still()
+	p.write("agents/coder/a.md", "caf\u00e9\nb\nc\n")
+	p.sync()
+	p.shows("a.md", "caf\u00e9\nb\nc\n")
+}

@@ -1,0 +1,205 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/workspace"
+)
+
+// tree is the files of a folder.
+type tree struct {
+	root disk.Root
+	late func(file string) // for tests: the moment before a file is replaced or taken away
+}
+
+// errChanged says that somebody changed a file between the moment it was read and the moment it was to be replaced.
+var errChanged = errors.New("it was changed meanwhile")
+
+// errText says that a file holds no text that can be a document.
+var errText = errors.New("it is no text")
+
+// content is a file as it is.
+type content struct {
+	raw  []byte
+	text string // as documents have it
+	info fs.FileInfo
+}
+
+// normal is a text as documents have it: composed characters, line ends alone.
+func normal(raw []byte) string {
+	s := strings.TrimPrefix(string(raw), "\ufeff")
+	return norm.NFC.String(strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// read is what a file holds; nil if there is none.
+func (t *tree) read(file string) (*content, error) {
+	info, err := t.root.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Regular(file, info); err != nil {
+		return nil, fmt.Errorf("%w: %w", errText, err)
+	}
+	f, err := t.root.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // an editor is about to give it its name again
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, workspace.MaxText+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(raw) > workspace.MaxText:
+		return nil, fmt.Errorf("%w: it is longer than %d bytes", errText, workspace.MaxText)
+	case !utf8.Valid(raw):
+		return nil, fmt.Errorf("%w: it is not UTF-8", errText)
+	}
+	return &content{raw, normal(raw), info}, nil
+}
+
+// walk calls f with every file that may be a document, and part with every one that a killed process was writing.
+func (t *tree) walk(f func(file string), part func(file string)) error {
+	return fs.WalkDir(t.root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && file != ".":
+			return nil // it is gone, or not for us: reading it says so
+		case err != nil || file == ".":
+			return err
+		case d.IsDir() && hidden(file):
+			return fs.SkipDir
+		case d.IsDir():
+		case isPart(file):
+			part(file)
+		case !hidden(file) && d.Type()&fs.ModeSymlink == 0:
+			f(file)
+		}
+		return nil
+	})
+}
+
+// prepare writes a text into the part of a file, durably.
+func (t *tree) prepare(file, text string, perm fs.FileMode) (part string, err error) {
+	if dir := path.Dir(file); dir != "." {
+		if err := t.root.MkdirAll(dir, 0o755); err != nil {
+			return "", err
+		}
+	}
+	part = partOf(file)
+	f, err := t.root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return "", err
+	}
+	if _, err = io.WriteString(f, text); err == nil {
+		err = f.Sync()
+	}
+	return part, errors.Join(err, f.Close())
+}
+
+// create makes a file that is not there. One that somebody else makes first stays: then the error is errChanged.
+func (t *tree) create(file, text string) error {
+	part, err := t.prepare(file, text, disk.ModeIn(t.root.Name()))
+	if err != nil {
+		return err
+	}
+	err = t.root.Link(part, file)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
+		if _, there := t.root.Lstat(file); errors.Is(there, fs.ErrNotExist) {
+			if err := t.root.Rename(part, file); err != nil {
+				return err
+			}
+			return t.root.Sync(path.Dir(file))
+		}
+		err = fs.ErrExist
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = errChanged
+	}
+	return errors.Join(err, t.root.Remove(part), t.root.Sync(path.Dir(file)))
+}
+
+// replace puts a text in the place of what a file held when it was read. If somebody changes it meanwhile, either
+// nothing is replaced and the error is errChanged; or it was too late for that, and what they wrote is returned: it is
+// in the part of the file until drop is called.
+func (t *tree) replace(file string, was *content, text string) (theirs *content, err error) {
+	part, err := t.prepare(file, text, was.info.Mode().Perm())
+	if err != nil {
+		return nil, err
+	}
+	now, err := t.read(file)
+	if err != nil || now == nil || !bytes.Equal(now.raw, was.raw) {
+		return nil, errors.Join(errChanged, t.root.Remove(part))
+	}
+	t.before(file)
+	err = t.root.Exchange(part, file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if err = t.root.Rename(part, file); err == nil {
+			err = t.root.Sync(path.Dir(file))
+		}
+		return nil, err
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.root.Remove(part))
+	}
+	if err := t.root.Sync(path.Dir(file)); err != nil {
+		return nil, err
+	}
+	theirs, err = t.read(part)
+	switch {
+	case err != nil: // it is no text: they get it back as it is
+		return nil, errors.Join(errChanged, t.root.Exchange(part, file), t.drop(file))
+	case theirs == nil || !bytes.Equal(theirs.raw, was.raw):
+		return theirs, nil
+	}
+	return nil, t.drop(file)
+}
+
+// remove takes a file away that holds what it held when it was read; else see replace.
+func (t *tree) remove(file string, was *content) (theirs *content, err error) {
+	part := partOf(file)
+	t.before(file)
+	if err := t.root.Rename(file, part); err != nil {
+		return nil, err
+	}
+	theirs, err = t.read(part)
+	if err != nil || theirs == nil || !bytes.Equal(theirs.raw, was.raw) {
+		return theirs, err
+	}
+	err = errors.Join(t.drop(file), t.root.Sync(path.Dir(file)))
+	for dir := path.Dir(file); dir != "." && err == nil; dir = path.Dir(dir) {
+		if t.root.Remove(dir) != nil {
+			break // something else is in it
+		}
+	}
+	return nil, err
+}
+
+func (t *tree) before(file string) {
+	if t.late != nil {
+		t.late(file)
+	}
+}
+
+// drop takes the part of a file away.
+func (t *tree) drop(file string) error {
+	if err := t.root.Remove(partOf(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+const (
+	quiet = 250 * time.Millisecond // how long a folder must be still before it is synced
+	// longest is how long it is synced at the latest, however much is written
+	longest = 2 * time.Second
+	// glance is how often it is looked at where the system does not tell of changes, and slowly where it does: a system
+	// may forget to
+	glance, slowly = time.Second, time.Minute
+)
+
+// Watch syncs a folder whenever something changes in it or in memory, until ctx ends. Each is told what every sync did
+// that did something.
+func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
+	f.watched = true
+	defer func() { f.watched = false }()
+	r, err := f.Sync(ctx)
+	if err != nil {
+		return err
+	}
+	each(r)
+	last, moved := r.Changes, false
+	changes := view.Watch(ctx, f.Reader.Store)
+	told := make(chan struct{}, 1)
+	tell := func() {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+	}
+	every := glance
+	if n, err := newNotices(f.dir); err == nil { // else it is looked at often
+		every = slowly
+		defer n.close()
+		go n.run(ctx, tell)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changes.Signal:
+			changes.Take()
+			if same, err := f.same(ctx); err != nil || same {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		case <-told:
+		case <-tick.C:
+		}
+		settled(ctx, told)
+		r, err := f.Sync(ctx)
+		if errors.Is(err, ErrMoved) {
+			if !moved {
+				each(&Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}, Notes: []string{err.Error()}})
+			}
+			moved = true // and goes on when git has
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		moved = false
+		if (len(r.Changes) > 0 && !slices.Equal(r.Changes, last)) || r.Commit != "" {
+			each(r) // what is refused is told once
+		}
+		last = r.Changes
+	}
+}
+
+// same reports whether nothing has arrived in the store since it was asked last.
+func (f *Folder) same(ctx context.Context) (bool, error) {
+	feeder, ok := f.Reader.Store.(perdure.Feeder)
+	if !ok {
+		return false, nil
+	}
+	feed, end, err := feeder.FeedEnd(ctx)
+	was := f.seen
+	f.seen = seen{feed, end}
+	return was == f.seen, err
+}
+
+// seen is up to where memory was looked at.
+type seen struct {
+	feed perdure.Hash
+	end  perdure.Cursor
+}
+
+// settled waits until nothing is told for a moment.
+func settled(ctx context.Context, told <-chan struct{}) {
+	latest := time.NewTimer(longest)
+	defer latest.Stop()
+	for {
+		still := time.NewTimer(quiet)
+		select {
+		case <-told:
+			still.Stop()
+			continue
+		case <-ctx.Done():
+		case <-latest.C:
+		case <-still.C:
+		}
+		still.Stop()
+		return
+	}
+}
+
+// notices is what the system tells of changes in a folder.
+type notices struct {
+	w    *fsnotify.Watcher
+	root string
+}
+
+func newNotices(root string) (*notices, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	n := &notices{w, root}
+	if err := n.add(root); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return n, nil
+}
+
+// add has a folder and those below it watched.
+func (n *notices) add(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		if !d.IsDir() {
+			return nil
+		}
+		if rel, err := filepath.Rel(n.root, path); err != nil || rel != "." && hidden(filepath.ToSlash(rel)) {
+			return fs.SkipDir
+		}
+		return n.w.Add(path)
+	})
+}
+
+// run calls tell for each change that may matter.
+func (n *notices) run(ctx context.Context, tell func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-n.w.Errors:
+			if !ok {
+				return
+			}
+			tell() // something was missed
+		case e, ok := <-n.w.Events:
+			if !ok {
+				return
+			}
+			rel, err := filepath.Rel(n.root, e.Name)
+			if err != nil || rel != "." && hidden(filepath.ToSlash(rel)) {
+				continue
+			}
+			if info, err := os.Lstat(e.Name); err == nil && info.IsDir() && e.Has(fsnotify.Create) {
+				_ = n.add(e.Name) // what is not watched is looked at now and then
+			}
+			tell()
+		}
+	}
+}
+
+func (n *notices) close() { _ = n.w.Close() }
