@@ -139,14 +139,7 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		return err
 	}
 	unfollow := s.h.FollowTrust(ctx, s.node, s.log)
-	working, stop := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- s.work(working) }()
-	err = web.Serve(ctx, s.grace, listeners...)
-	stop()
-	if worked := <-ran; !errors.Is(worked, context.Canceled) {
-		err = errors.Join(err, worked)
-	}
+	err = together(ctx, func(ctx context.Context) error { return web.Serve(ctx, s.grace, listeners...) }, s.work)
 	unfollow()
 	unpeered()
 	untold()
@@ -163,6 +156,25 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		return nil // whoever sent SIGTERM wanted it to end, and it did
 	}
 	return ctx.Err()
+}
+
+// together serves and works until ctx ends, or one of the two does: a server whose node has ended would take what
+// nobody does.
+func together(ctx context.Context, serve, work func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() {
+		err := work(ctx)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // it was told to
+		}
+		stop()
+		worked <- err
+	}()
+	err := serve(ctx)
+	stop()
+	return errors.Join(err, <-worked)
 }
 
 // makeNode makes the node that stores what is said here, and runs agents unless it is told not to.
