@@ -17,6 +17,9 @@ type guarded struct{ error }
 
 func (g guarded) Unwrap() error { return g.error }
 
+// ErrorKind names what sort of error it is, for who tells them apart: what was sent is wrong, and nothing here.
+func (guarded) ErrorKind() string { return "guarded" }
+
 // guard refuses an entry this node is about to write.
 func (n *Node) guard(e *Entry) error {
 	if n.Guard == nil {

@@ -44,6 +44,13 @@ type Client struct {
 	bad  error
 }
 
+// Close lets go of the connections that are kept for later. The client can be used again.
+func (c *Client) Close() {
+	if c.init() == nil && c.HTTP == nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
 // idleConns is how many connections are kept for later.
 const idleConns = 64
 
@@ -212,10 +219,13 @@ func (c *Client) send(
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, safe, perdure.WithHint(
-			fmt.Errorf("reach the server at %s: %w", c.URL, err),
-			"see that perdure serve runs there",
-		)
+		hint := "see that perdure serve runs there"
+		var unknown *tls.CertificateVerificationError
+		if errors.As(err, &unknown) {
+			hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints " +
+				"it there"
+		}
+		return nil, safe, perdure.WithHint(fmt.Errorf("reach the server at %s: %w", c.URL, err), hint)
 	}
 	return res, safe, nil
 }

@@ -84,6 +84,9 @@ type Desk struct {
 	Node  *perdure.Node // stores what is said; its key is that of the home, and votes for nobody but its host
 
 	Turns turns.Turns[perdure.AgentID]
+
+	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
+	MaxArrival int64
 }
 
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
@@ -218,18 +221,20 @@ func (d *Desk) Event(
 	defer done()
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
 	if ev.ID != "" || v.grants != nil {
-		a, err := d.load(ctx, id)
-		if err != nil {
-			return nil, false, err
+		var a *perdure.Agent
+		if a, err = d.load(ctx, id); err == nil {
+			scope := a.Fold().Charter.Scope
+			err = v.MayIn(verb, scope)
+			ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
+			before = a.Fold().Received(&ev)
 		}
-		scope := a.Fold().Charter.Scope
-		if err := v.MayIn(verb, scope); err != nil {
-			return nil, false, err
-		}
-		ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
-		before = a.Fold().Received(&ev)
 	}
-	e, err = d.Node.Tell(ctx, id, ev)
+	if err == nil {
+		e, err = d.Node.Tell(ctx, id, ev)
+	}
+	if errors.Is(err, perdure.ErrNotFound) {
+		err = missing(arg)
+	}
 	return e, before, err
 }
 
@@ -356,6 +361,9 @@ func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error)
 			return g, err
 		}
 	}
+	if err := d.Home.NameKeys(f); err != nil {
+		return g, err
+	}
 	if g, err = f.Genesis(time.Now()); err != nil {
 		return g, perdure.Invalid(err)
 	}
@@ -417,12 +425,21 @@ func (d *Desk) List(
 
 // Inbox is what waits for a person, of the agents that are there for the visitor.
 func (d *Desk) Inbox(ctx context.Context, v *Visitor, now time.Time) (found []view.Wait, faults error, err error) {
-	if found, faults, err = d.Home.Inbox(ctx, d.Store, now); err != nil || v.Everything() && v.May(VerbMemory) == nil {
+	found, faults, err = d.Home.inboxOf(ctx, d.Store, v.votesWith(), now)
+	if err != nil || v.Everything() && v.May(VerbMemory) == nil {
 		return found, faults, err
 	}
 	return slices.DeleteFunc(found, func(w view.Wait) bool {
 		return !d.Shows(ctx, v, w.Agent)
 	}), nil, nil
+}
+
+// votesWith is the key whose answers are the visitor's; zero: it is not known here.
+func (v *Visitor) votesWith() perdure.Key {
+	if v.Person != nil {
+		return v.Person.Key()
+	}
+	return v.Key
 }
 
 // Fork makes an agent that begins where another was, at AGENT or AGENT@REF.

@@ -77,6 +77,7 @@ func (d *Doctor) all() {
 	}
 	d.policies()
 	d.powers()
+	d.peers()
 }
 
 // minSQLite is the first version without the bug that could damage a database when its log is reset.

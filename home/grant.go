@@ -113,7 +113,7 @@ func (v *Visitor) May(verb string) error {
 		return nil
 	}
 	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, verb),
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
 		"use a token that permits it: perdure token new --verbs "+verb,
 	)
 }
@@ -126,7 +126,7 @@ func (v *Visitor) MayIn(verb, scope string) error {
 	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) && g.covers(scope) }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s may not %s in scope %s", perdure.ErrDenied, v.Name, verb, scope)
+	return fmt.Errorf("%w: %s may not %s in scope %s", perdure.ErrDenied, v.Name, doing(verb), scope)
 }
 
 // Sees reports whether agents of a scope are there for the visitor.
@@ -137,4 +137,15 @@ func (v *Visitor) Sees(scope string) bool {
 // Everything reports whether all agents are there for the visitor.
 func (v *Visitor) Everything() bool {
 	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.scope == perdure.AnyScope || g.scope == "" })
+}
+
+// doing is a verb in a sentence: some are the names of what they permit.
+func doing(verb string) string {
+	switch verb {
+	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
+		return "use " + verb
+	case VerbEvent:
+		return "send events"
+	}
+	return verb
 }

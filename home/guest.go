@@ -73,6 +73,9 @@ const onceLabel = "once"
 // processes it is asked for at once. What it begins with follows from the intent and the key.
 func (d *Desk) CreateOnce(ctx context.Context, v *Visitor, f *IntentFile, key string) (*perdure.Agent, error) {
 	g, err := d.genesis(v, f)
+	if err == nil {
+		err = checkKind(g.Intent.Kind)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ const (
 	KindInterrupted              // whoever asked has left
 	KindMisuse                   // an Idempotency-Key was used for something else
 	KindOtherContent             // of a type that is not taken
+	KindGuarded                  // it holds what must not enter a memory
 )
 
 // kinds say what becomes of each. Exit codes are API: scripts compare with them. Do NOT renumber.
@@ -58,6 +59,7 @@ var kinds = map[Kind]struct {
 	KindInterrupted:  {"interrupted", 130, http.StatusServiceUnavailable},
 	KindMisuse:       {"misuse", 1, http.StatusUnprocessableEntity},
 	KindOtherContent: {"other-content", 2, http.StatusUnsupportedMediaType},
+	KindGuarded:      {"guarded", 1, http.StatusUnprocessableEntity},
 }
 
 // String is the kind's name.

@@ -181,7 +181,7 @@ func (s *Server) find(ctx context.Context, arg string) (*perdure.Agent, error) {
 func (s *Server) shows(ctx context.Context) func(perdure.AgentID) bool {
 	return func(id perdure.AgentID) bool {
 		a, err := s.load(ctx, id)
-		return err != nil || !s.hides(ctx, id, a.Fold().Intent.Kind)
+		return err != nil || !s.hides(ctx, a)
 	}
 }
 

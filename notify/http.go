@@ -174,7 +174,11 @@ func answered(resp *http.Response, said []byte) error {
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	f := &Failure{Err: fmt.Errorf("it answered %s: %s", resp.Status, clip(oneLine(string(said)), 200)),
+	text := clip(oneLine(string(said)), 200)
+	if text != "" {
+		text = ": " + text
+	}
+	f := &Failure{Err: fmt.Errorf("it answered %s%s", resp.Status, text),
 		After: retryAfter(resp.Header, time.Now())}
 	switch code := resp.StatusCode; {
 	case code/100 == 3:

@@ -16,6 +16,7 @@ install -D -m 0644 "$here/perdure.service" "$root/usr/lib/systemd/system/perdure
 install -D -m 0644 "$here/sysusers.conf" "$root/usr/lib/sysusers.d/perdure.conf"
 install -D -m 0644 "$here/../LICENSE" "$root/usr/share/doc/perdure/copyright"
 install -D -m 0644 "$here/../docs/operations.md" "$root/usr/share/doc/perdure/operations.md"
+install -D -m 0644 "$here/../docs/server.md" "$root/usr/share/doc/perdure/server.md"
 install -D -m 0644 "$here/../docs/webhooks.md" "$root/usr/share/doc/perdure/webhooks.md"
 "$bin" help --man "$root/usr/share/man/man1" >/dev/null
 find "$root/usr/share/man" -type f -exec gzip -9n {} +

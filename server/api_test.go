@@ -3,6 +3,8 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -233,7 +235,23 @@ func TestProblemsSayWhat(t *testing.T) {
 	if p.Rejection == nil || p.Rejection.Predicate == "" {
 		t.Errorf("got %+v", p)
 	}
-	var err error = p
+	for _, id := range []string{"", "once"} {
+		nobody := "/v1/agents/" + strings.Repeat("0", 64) + "/events"
+		p := w.problem(all, "POST", nobody, client.Event{Name: "x", ID: id}, 404)
+		if contains(t, p.Detail, "there is no agent"); p.Hint == "" {
+			t.Errorf("got %+v", p)
+		}
+	}
+	own, err := os.ReadFile(filepath.Join(w.home.Dir, home.KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.agent("a")
+	told := map[string]any{"name": "x", "data": strings.TrimSpace(string(own))}
+	if p := w.problem(all, "POST", "/v1/agents/a/events", told, 422); p.Kind != "guarded" {
+		t.Errorf("got %+v", p)
+	}
+	err = p
 	var r *perdure.Rejection
 	if !asRejection(err, &r) || r.Predicate != p.Rejection.Predicate {
 		t.Error("the rejection is not found in the error")

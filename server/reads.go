@@ -372,6 +372,9 @@ func (s *Server) feed(ctx context.Context) (perdure.Hash, error) {
 	return feed, err
 }
 
+// maxPage is how many bytes of bodies a page has at most, unless one entry alone has more.
+const maxPage = 4 << 20
+
 // lines is a part of a memory, as it is answered with.
 type lines struct {
 	Entries  []line `json:"entries"`
@@ -389,6 +392,13 @@ func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	}
 	if len(found) > last {
 		found, l.Before = found[len(found)-last:], true
+	}
+	size := int64(0)
+	for i := len(found) - 1; i >= 0; i-- {
+		if size += found[i].Size; size > maxPage && i < len(found)-1 {
+			found, l.Before = found[i+1:], true
+			break
+		}
 	}
 	l.Entries = []line{}
 	for _, one := range found {
@@ -417,13 +427,15 @@ func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	}
 	l.Entries, l.Position = []line{}, position(feed, w.Cursor())
 	enough := errors.New("enough")
+	size := int64(0)
 	err := w.Next(ctx, func(one view.Line) error {
-		if len(l.Entries) == in.Limit {
+		if len(l.Entries) == in.Limit || len(l.Entries) > 0 && size+one.Size > maxPage {
 			l.Next = l.Position
 			return enough
 		}
 		if l.Position = position(feed, w.Cursor()); fits(one) {
 			l.Entries = append(l.Entries, line{l.Position, one})
+			size += one.Size
 		}
 		return nil
 	})

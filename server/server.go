@@ -135,7 +135,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"), "see /docs"))
 	})
-	return mux
+	return s.bounding(mux)
 }
 
 // register adds the API.

@@ -64,6 +64,7 @@ type Line struct {
 	Act    perdure.Action `json:"-"` // what a decision or an outcome is about
 	Much   int            `json:"-"` // how much of What is said
 	Folded string         `json:"-"` // what stands for several entries, in the place of the kind
+	Size   int64          `json:"-"` // bytes of the body
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only
@@ -108,7 +109,7 @@ func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
 // line is what an entry says.
 func (n *narrator) line(e *perdure.Entry) Line {
 	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace,
-		Parent: e.Parents, Body: e.Content()}
+		Parent: e.Parents, Body: e.Content(), Size: int64(e.Size)}
 	switch b := e.Content().(type) {
 	case nil:
 		l.What = fmt.Sprintf("(its body of %d bytes was dropped)", e.Size)

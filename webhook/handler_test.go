@@ -371,8 +371,8 @@ func TestAnAnswerToAnEarlierQuestionIsNotOneToALater(t *testing.T) {
 	}
 }
 
-// TestAMessageThatComesAgainAnswersNothingElse has a message sent again, signed anew and with the same id, when the agent
-// asks something else.
+// TestAMessageThatComesAgainAnswersNothingElse has a message sent again, signed anew and with the same id, when the
+// agent asks something else.
 func TestAMessageThatComesAgainAnswersNothingElse(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()

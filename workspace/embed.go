@@ -274,7 +274,7 @@ func (f *finder) near(ctx context.Context, asked []byte) ([]*Found, error) {
 		if len(found) == fewest {
 			break
 		}
-		if c.version != 0 && docs[c.version] {
+		if c.once() && docs[c.version] {
 			continue
 		}
 		ok, err := f.show(ctx, &c.Found, c.agent)

@@ -27,7 +27,7 @@ type Index struct {
 }
 
 // indexVersion is written into the file; one of another version is made anew.
-const indexVersion = 2
+const indexVersion = 3
 
 // schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
 // of a document, or something that was said in a transcript; words has its text under the same number.

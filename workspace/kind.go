@@ -23,6 +23,8 @@ const (
 	KindIndex       = "index"
 	KindSession     = "session" // the summary of a session
 	KindState       = "state"   // the current state of a role
+	// KindTranscript is what was said elsewhere: each turn of it, which begins with a heading, is found by itself.
+	KindTranscript = "transcript"
 )
 
 // folders are where documents of each kind belong.

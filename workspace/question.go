@@ -115,8 +115,8 @@ func wordsOf(text string) []string {
 var stopWords = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`a an the and or but if then of in on at to from by for with about as into is are was were be been being am do does did
-		have has had having i you he she it we they me him her us them my your his its our their this that these those what which who whom whose when where
-		why how can could will would shall should may might must not no so than too very just s t d ll m re ve don isn aren wasn weren didn doesn there here
+		have has had having i you he she it we they me him her them my your his its our their this that these those what which who whom whose when where
+		why how can could would should not no so than too very just s t d ll m re ve don isn aren wasn weren didn doesn there here
 		any some`) {
 		m[w] = true
 	}

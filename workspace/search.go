@@ -58,8 +58,8 @@ const (
 	large = 100_000
 )
 
-// Find finds texts by their words, best first. A document is found once, by its best passage. What the reader may not
-// see, what has expired and what was erased is not found.
+// Find finds texts by their words, best first. A document is found once, by its best passage; of a transcript, each
+// turn is found. What the reader may not see, what has expired and what was erased is not found.
 func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 	if err := r.sync(ctx); err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 		if len(found) == f.wanted() {
 			break
 		}
-		if c.version != 0 && docs[c.version] || c.expires > 0 && c.expires <= int64(f.now) || !f.fits(&c.Found) {
+		if c.once() && docs[c.version] || c.expires > 0 && c.expires <= int64(f.now) || !f.fits(&c.Found) {
 			continue
 		}
 		ok, err := f.show(ctx, &c.Found, c.agent)
@@ -276,11 +276,15 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 func (f *finder) boost(c *Found) float64 {
 	age := max(float64(f.now-c.Time)/float64(24*time.Hour/time.Millisecond), 0)
 	boost := 1 + 0.1*math.Exp(-age/30)
-	if c.version != 0 {
+	if c.once() {
 		boost *= 1.15
 	}
 	return boost
 }
+
+// once reports whether something is found once, by its best passage: a document, but not what was said elsewhere, whose
+// turns are found each.
+func (c *Found) once() bool { return c.version != 0 && c.Kind != KindTranscript }
 
 // fits reports whether a candidate is one that was asked for.
 func (f *finder) fits(c *Found) bool {

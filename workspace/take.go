@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -195,8 +196,15 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 	if replaced || d.Gone {
 		return nil
 	}
-	for _, p := range passages(text) {
-		if err := t.add(ctx, a, version, item.Entry, d.Kind, expires, title+"\n"+d.Path, tags, p); err != nil {
+	head := headOf(title, d.Path, text)
+	if slices.Contains(d.Tags, movedTag) {
+		head = d.Path // what it led to is to be found, not where it was
+	}
+	for i, p := range passagesOf(d.Kind, text) {
+		if i > 0 && d.Kind == KindTranscript {
+			head = "" // what it is about does not tell its turns apart
+		}
+		if err := t.add(ctx, a, version, item.Entry, d.Kind, expires, head, tags, p); err != nil {
 			return err
 		}
 	}

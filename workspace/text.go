@@ -149,6 +149,33 @@ func passages(text string) []string {
 	return all
 }
 
+// passagesOf are the passages of a document. Those of a transcript are its turns.
+func passagesOf(kind, text string) []string {
+	if kind != KindTranscript {
+		return passages(text)
+	}
+	var all []string
+	for {
+		next := strings.Index(text, "\n## ")
+		if next < 0 {
+			return append(all, passages(text)...)
+		}
+		if strings.TrimSpace(text[:next]) != "" {
+			all = append(all, passages(text[:next+1])...)
+		}
+		text = text[next+1:]
+	}
+}
+
+// headOf is what of a document counts more than its text: its path, and its title, unless that is only how the text
+// begins, which would count twice.
+func headOf(title, path, text string) string {
+	if title == TitleOf(path, text) && !strings.HasPrefix(strings.TrimSpace(text), "#") {
+		return path
+	}
+	return title + "\n" + path
+}
+
 // cutAt is where the beginning of a text is cut off.
 func cutAt(text string) int {
 	for _, mark := range []string{"\n#", "\n\n", "\n", " "} {

@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/files"
 )
 
 // secrets are words that only those may see who are in the scope.
@@ -102,6 +107,11 @@ func TestReadersWithoutScopeFindNothing(t *testing.T) {
 				t.Errorf("%s: %s", path, text)
 			}
 		}
+		for name, text := range w.folder(out) {
+			if leaks(name) || leaks(text) {
+				t.Errorf("a folder, what is kept of it, or its repository: %s: %s", name, text)
+			}
+		}
 		if _, err := out.Write(ctx, workspace.Draft{Path: private.Path, Text: "x"}); !errors.Is(err,
 			perdure.ErrDenied) {
 			t.Errorf("write into the notes of another: %v, want a refusal", err)
@@ -122,6 +132,58 @@ func TestReadersWithoutScopeFindNothing(t *testing.T) {
 			t.Error("the owner does not see all")
 		}
 	})
+}
+
+// folder is everything that a folder of a reader's memory holds, and what git holds that it is committed to, by name. A
+// file that somebody smuggles in for what the reader may not write is refused.
+func (w *world) folder(r *workspace.Reader) map[string]string {
+	w.t.Helper()
+	top := w.t.TempDir()
+	state, err := files.OpenState(w.t.Context(), filepath.Join(top, files.StateFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = exec.LookPath("git")
+	f := &files.Folder{Reader: r, State: state, Dir: filepath.Join(top, "memory"), Git: err == nil}
+	if _, err := f.Sync(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	smuggled := filepath.Join(f.Dir, "scopes", "acme", "custom", "plans", "mine.md")
+	if err := os.MkdirAll(filepath.Dir(smuggled), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(smuggled, []byte("x\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	report, err := f.Sync(w.t.Context())
+	if err != nil || len(report.Changes) != 1 || report.Changes[0].Status != files.Refused {
+		w.t.Errorf("a file for another scope: %+v, %v; want that it is refused", report, err)
+	}
+	if err := state.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	all := map[string]string{"report": fmt.Sprint(report)}
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			b, err := os.ReadFile(path)
+			all[path] = string(b)
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if f.Git {
+		c := exec.Command("git", "cat-file", "--batch-all-objects", "--batch")
+		c.Dir = f.Dir
+		b, err := c.Output()
+		if err != nil || !strings.Contains(string(b), "everybody reads this") {
+			w.t.Errorf("the repository lacks what everybody may read: %v", err)
+		}
+		all["git"] = string(b)
+	}
+	return all
 }
 
 // One tier exported is one tier: the memory of a tier has nothing of another in it.

@@ -190,6 +190,9 @@ func (s *Store) commit(ctx context.Context, id perdure.AgentID, c *commit) error
 			return nil
 		}
 		if !passing(err) {
+			if !errors.Is(err, errMoved) && (again || !refused(err)) {
+				err = fmt.Errorf("%w: %w", errUnknown, err)
+			}
 			return err
 		}
 		if time.Now().Add(wait).After(deadline) {
@@ -199,6 +202,12 @@ func (s *Store) commit(ctx context.Context, id perdure.AgentID, c *commit) error
 			wait = min(2*wait, lastRetry)
 		}
 	}
+}
+
+// refused reports whether an error says for sure that a message was not stored.
+func refused(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) || errors.Is(err, client.ErrMaxPayload)
 }
 
 // mine finds out whether the commit after the one that c follows is c, and where it is.

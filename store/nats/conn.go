@@ -156,6 +156,10 @@ func (s *Store) pause(ctx context.Context, d time.Duration) bool {
 
 // unreachable is an error of servers that cannot be reached, with what to do.
 func unreachable(err error) error {
+	var hint *perdure.Hint
+	if errors.As(err, &hint) {
+		return err
+	}
 	return perdure.WithHint(fmt.Errorf("no server of this store answers: %w", err),
 		"look whether most of the servers run (nats server report jetstream), and try again")
 }

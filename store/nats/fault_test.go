@@ -163,7 +163,7 @@ func TestALeaderThatIsKilledLosesNothing(t *testing.T) {
 	writers := newWriters(t, s, 8)
 	stop := make(chan struct{})
 	group := hammer(t, s, stop, writers)
-	for range 3 {
+	for range 2 {
 		<-time.After(300 * time.Millisecond)
 		killLeader(t, c, s)
 	}

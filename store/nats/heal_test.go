@@ -2,7 +2,9 @@ package nats
 
 import (
 	"errors"
+	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -132,4 +134,79 @@ func TestWhatOthersPublishIsRefused(t *testing.T) {
 	if err := w.write(t.Context(), t, s); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestIndexesBeginAnewWhereAStreamDoes makes the stream of claims anew behind a store that has followed it: what comes
+// under numbers that it has seen before counts all the same.
+func TestIndexesBeginAnewWhereAStreamDoes(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	w, _ := grown(t, s)
+	id := w.agent.ID()
+	due := func() (n int) {
+		t.Helper()
+		for _, err := range s.Due(t.Context(), time.Now().Add(perdure.MaxLease)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	for range 3 {
+		c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
+		if err == nil {
+			err = s.Release(t.Context(), c, w.agent.Heads(), perdure.TimeOf(time.Now()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := due(); n != 1 {
+		t.Fatalf("%d agents are due, want the one", n)
+	}
+	if err := s.unmake(t.Context(), s.streams.claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, urlAt(serverEnv, t.Name()), Options{})
+	c, err := other.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
+	if err == nil {
+		err = other.Release(t.Context(), c, w.agent.Heads(), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := due(); n != 0 {
+		t.Fatalf("%d agents are due, want none: it was released until an event", n)
+	}
+}
+
+// TestAStoreMayBeClosedByWhoWatchesIt closes a store where its watcher is told something.
+func TestAStoreMayBeClosedByWhoWatchesIt(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	other := open(t, urlAt(serverEnv, t.Name()), Options{})
+	stop, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for { // nothing says when a watcher has begun
+			newWriter(t, other)
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	for _, err := range s.Watch(t.Context()) {
+		if errors.Is(err, fs.ErrClosed) {
+			break
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	<-over
 }

@@ -205,7 +205,7 @@ func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func
 	<-over
 	t.Logf("%d histories, %d calls, %d faults: %d refused, %d unknown, %d histories without an order", n, calls.Load(),
 		faults, refused.Load(), unknown.Load(), faulty.Load())
-	if faults < n/perFault-1 {
+	if faults < max(1, n/perFault-1) {
 		t.Errorf("%d faults: this test is out of date", faults)
 	}
 }
@@ -223,8 +223,9 @@ func TestAppendsAreLinearizable(t *testing.T) {
 func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
 	c := natstest.StartCluster(t, 3)
 	url := c.URL("linear")
-	stores := []*Store{open(t, url, Options{Patience: time.Minute}), open(t, url, Options{Patience: time.Minute})}
-	check(t, stores, histories(t, 60), 50*time.Millisecond, func() { killLeader(t, c, stores[0]) })
+	o := Options{Patience: 5 * time.Minute} // elections and catching up take long on a busy machine
+	stores := []*Store{open(t, url, o), open(t, url, o)}
+	check(t, stores, histories(t, 40), 50*time.Millisecond, func() { killLeader(t, c, stores[0]) })
 }
 
 // lost fails where an append that was acknowledged is not there.

@@ -31,43 +31,42 @@ type listIndex struct {
 // sync makes the index know everything that was acknowledged before it was called.
 func (x *listIndex) sync(ctx context.Context) error {
 	s := x.store
-	if err := x.begin(ctx); err != nil {
+	last, err := s.lastOf(ctx, s.streams.list, s.streams.prefix+"list.*")
+	if err != nil {
 		return err
 	}
-	last, err := s.lastOf(ctx, s.streams.list, s.streams.prefix+"list.*")
+	f, err := x.follower(ctx, last)
 	if err == nil {
-		err = x.lists.reach(ctx, last)
+		err = f.reach(ctx, last)
 	}
 	return err
 }
 
-func (x *listIndex) begin(ctx context.Context) error {
+// follower is the one that follows the stream, as those of a lookIndex do.
+func (x *listIndex) follower(ctx context.Context, last uint64) (*follower, error) {
 	x.start.Lock()
 	defer x.start.Unlock()
 	if err := x.store.usable(ctx); err != nil {
-		return err
+		return nil, err
+	}
+	if x.lists != nil && x.lists.at() <= last {
+		return x.lists, nil
 	}
 	if x.lists != nil {
-		return nil
+		x.lists.stop()
 	}
+	x.mu.Lock()
 	x.all = map[perdure.AgentID]perdure.Listing{}
+	x.mu.Unlock()
 	f := &follower{
 		store: x.store, name: x.store.streams.list, apply: x.listed,
 		cfg: jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy},
 	}
 	if !x.store.begin(f, 0) {
-		return x.store.errClosed()
+		return nil, x.store.errClosed()
 	}
 	x.lists = f
-	return nil
-}
-
-func (x *listIndex) close() {
-	x.start.Lock()
-	defer x.start.Unlock()
-	if x.lists != nil {
-		x.store.finish(x.lists)
-	}
+	return f, nil
 }
 
 // listed takes in a listing.

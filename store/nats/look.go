@@ -66,21 +66,38 @@ func (l *look) next() perdure.Time {
 // sync makes the index know everything that was acknowledged before it was called.
 func (x *lookIndex) sync(ctx context.Context) error {
 	s := x.store
-	if err := x.begin(ctx); err != nil {
-		return err
-	}
 	logged, err := s.lastOf(ctx, s.streams.log, s.streams.prefix+"log.*")
-	if err == nil {
-		err = x.log.reach(ctx, logged)
-	}
 	if err != nil {
 		return err
 	}
 	claimed, err := s.lastOf(ctx, s.streams.claim, s.streams.prefix+"claim.*")
+	if err != nil {
+		return err
+	}
+	log, claims, err := x.followers(ctx, logged, claimed)
 	if err == nil {
-		err = x.claims.reach(ctx, claimed)
+		err = log.reach(ctx, logged)
+	}
+	if err == nil {
+		err = claims.reach(ctx, claimed)
 	}
 	return err
+}
+
+// followers are those that follow the streams. They begin anew where a stream ends before what they have seen: the
+// servers lost the rest, and give its numbers again.
+func (x *lookIndex) followers(ctx context.Context, logged, claimed uint64) (log, claims *follower, err error) {
+	x.start.Lock()
+	if x.log != nil && (x.log.at() > logged || x.claims.at() > claimed) {
+		x.log.stop()
+		x.claims.stop()
+		x.log, x.claims = nil, nil
+	}
+	x.start.Unlock()
+	err = x.begin(ctx)
+	x.start.Lock()
+	defer x.start.Unlock()
+	return x.log, x.claims, err
 }
 
 // begin starts to follow the streams.
@@ -93,7 +110,9 @@ func (x *lookIndex) begin(ctx context.Context) error {
 	if x.log != nil {
 		return nil
 	}
-	x.all, x.held = map[perdure.AgentID]*look{}, map[perdure.AgentID]*look{}
+	x.mu.Lock()
+	x.all, x.held, x.pending = map[perdure.AgentID]*look{}, map[perdure.AgentID]*look{}, nil
+	x.mu.Unlock()
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	f := &follower{store: x.store, name: x.store.streams.claim, cfg: last, apply: x.claimed}
 	last.HeadersOnly = true
@@ -102,21 +121,11 @@ func (x *lookIndex) begin(ctx context.Context) error {
 		return x.store.errClosed()
 	}
 	if !x.store.begin(g, 0) {
-		x.store.finish(f)
+		f.stop()
 		return x.store.errClosed()
 	}
 	x.claims, x.log = f, g
 	return nil
-}
-
-func (x *lookIndex) close() {
-	x.start.Lock()
-	defer x.start.Unlock()
-	for _, f := range []*follower{x.log, x.claims} {
-		if f != nil {
-			x.store.finish(f)
-		}
-	}
 }
 
 // logged takes in a commit.

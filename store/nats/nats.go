@@ -129,8 +129,6 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	if first {
 		close(s.ended)
-		s.index.close()
-		s.lists.close()
 		s.group.Wait()
 		s.conn.Close()
 		s.line.wait()

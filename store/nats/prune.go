@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -94,13 +95,10 @@ func (s *Store) pruneAt(ctx context.Context, id perdure.AgentID, seq uint64, nam
 		if err == nil && gone > 0 {
 			err = s.unlast(ctx, id, seq)
 		}
-		if err == nil && gone > 0 {
-			_, err = s.store(ctx, s.streams.thin(seq, id.String()), thin.encode(id), version)
-		}
 		if err != nil || gone == 0 {
 			w.abandon(ctx)
-		}
-		if errors.Is(err, errMoved) {
+		} else if err = s.thin(ctx, id, &thin, version); errors.Is(err, errMoved) {
+			w.abandon(ctx)
 			continue // somebody else pruned it meanwhile
 		}
 		if err == nil && (gone > 0 || version > 0) { // also what was left half done
@@ -114,6 +112,23 @@ func (s *Store) pruneAt(ctx context.Context, id perdure.AgentID, seq uint64, nam
 		}
 		return gone, err
 	}
+}
+
+// thin writes a commit that was made smaller, if the version it was made from is still the last.
+func (s *Store) thin(ctx context.Context, id perdure.AgentID, c *commit, version uint64) error {
+	subject, data := s.streams.thin(c.seq, id.String()), c.encode(id)
+	_, err := s.store(ctx, subject, data, version)
+	if !errors.Is(err, errMoved) {
+		return err
+	}
+	m, failed := s.get(ctx, s.streams.row, query{Last: subject})
+	if failed != nil {
+		return failed // not known: whatever it refers to stays
+	}
+	if m != nil && bytes.Equal(m.Data, data) {
+		return nil // it was stored, and the answer was lost
+	}
+	return errMoved
 }
 
 // smallest is a commit as pruning left it, and which version of it that is; zero: it was not pruned.

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -96,7 +97,7 @@ func (s *Store) commits(ctx context.Context, id perdure.AgentID, tip *commit, fr
 				c, err = decodeCommit(id, m.Seq, m.Data)
 			}
 			if err == nil && c.root() != root {
-				err = fmt.Errorf("%w: its memory was written anew", errBehind)
+				err = errors.New("its memory was written anew meanwhile: read it again")
 			}
 			more := false
 			if err == nil {

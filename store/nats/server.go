@@ -21,7 +21,6 @@ const minMinor = 11
 
 // server is what is known of the servers.
 type server struct {
-	level    int // of JetStream's API
 	place    perdure.Hash
 	feed     perdure.Hash
 	replicas int
@@ -42,7 +41,6 @@ func (v *server) ask(_ context.Context, s *Store) error {
 				fmt.Sprintf("use nats-server 2.%d or newer", minMinor))
 		}
 	}
-	_, v.level = s.conn.ConnectedServerJetStream()
 	if v.payload = int(s.conn.MaxPayload()); v.payload < 64<<10 {
 		return perdure.WithHint(fmt.Errorf("the server takes messages of %d bytes at most", v.payload),
 			"set max_payload to 64 KiB or more")
@@ -54,7 +52,8 @@ func (v *server) ask(_ context.Context, s *Store) error {
 func (v *server) learn(info *streamInfo) {
 	id := info.Config.Metadata[keyID]
 	v.place = perdure.HashOf(fmt.Appendf([]byte("place "), "%s %s", id, info.Config.Name))
-	// A stream that is made anew, also from a backup, has been created later.
+	// A stream that is made anew was created later. One that a single server restores from a backup was not: see
+	// docs/operations.md for how to go back to a backup.
 	v.feed = perdure.HashOf(fmt.Appendf([]byte("feed "), "%s %d", id, info.Created.UnixNano()))
 	v.replicas = max(1, info.Config.Replicas)
 	v.names = info.servers()

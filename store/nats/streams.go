@@ -71,7 +71,6 @@ type streamConfig struct {
 	Size        int32             `json:"max_msg_size"`
 	Consumers   int               `json:"max_consumers"`
 	Direct      bool              `json:"allow_direct"`
-	PersistMode string            `json:"persist_mode,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
@@ -132,12 +131,7 @@ func (s *Store) make(ctx context.Context) error {
 	list := s.config(s.streams.list, "Perdure: listings, an index", n, "list.*")
 	list.PerSubject, list.Discard = 1, "old"
 	claim := s.config(s.streams.claim, "Perdure: claims, an index", n, "claim.*")
-	claim.PerSubject, claim.Discard = 1, "old"
-	if n > 1 { // a claim saves work and decides nothing: nobody waits for a disk
-		claim.Storage = "memory"
-	} else if s.server.level >= 2 {
-		claim.PersistMode = "async"
-	}
+	claim.PerSubject, claim.Discard = 1, "old" // on disk, too: who follows it counts on numbers that never go back
 	log := s.config(s.streams.log, "Perdure: the entries of agents", n, "log.*")
 	log.Direct = true
 	log.Metadata = map[string]string{keyVersion: strconv.Itoa(Version), keyID: hex.EncodeToString(id)}

@@ -71,7 +71,7 @@ func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 			fail(s.errClosed())
 			return
 		}
-		defer s.finish(f)
+		defer f.stop()
 		for {
 			select {
 			case <-n.signal:
@@ -97,20 +97,13 @@ func (s *Store) begin(f *follower, from uint64) bool {
 	if s.closed {
 		return false
 	}
-	s.group.Add(1)
 	f.start(from)
-	go func() { // the end of the store is the end of what follows it
+	s.group.Go(func() { // the end of the store is the end of what follows it
 		select {
 		case <-s.ended:
-			f.cancel()
+			f.stop()
 		case <-f.done:
 		}
-	}()
+	})
 	return true
-}
-
-// finish ends a follower.
-func (s *Store) finish(f *follower) {
-	f.stop()
-	s.group.Done()
 }

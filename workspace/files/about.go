@@ -96,8 +96,8 @@ func (s *syncing) keepAbout(file, text string) error {
 	return err
 }
 
-// restore adds to a new document what is kept beside its file. Checks are not among it: whoever wrote a clone has no say in
-// what is run here.
+// restore adds to a new document what is kept beside its file. Checks are not among it: whoever wrote a clone has no
+// say in what is run here.
 func (f *Folder) restore(d *workspace.Draft, s spot) {
 	file, ok := f.plan.fileOf(s)
 	if !ok {

@@ -100,8 +100,8 @@ func (f *Folder) repository(ctx context.Context) *repository {
 	return g
 }
 
-// settledGit refuses a folder that git is working on, or that it put back to an earlier state: what is in its files then
-// is not what people want to be in memory.
+// settledGit refuses a folder that git is working on, or that it put back to an earlier state: what is in its files
+// then is not what people want to be in memory.
 func (s *syncing) settledGit(ctx context.Context) error {
 	var was string
 	if err := s.State.db.QueryRowContext(ctx, "SELECT head FROM folder WHERE id=?", s.id).Scan(&was); err != nil {
@@ -115,7 +115,7 @@ func (s *syncing) settledGit(ctx context.Context) error {
 		return nil
 	}
 	if what := g.busy(ctx); what != "" {
-		return perdure.WithHint(fmt.Errorf("%w: a %s is not finished there", ErrMoved, what), "finish it, and sync then")
+		return perdure.WithHint(fmt.Errorf("%w: a %s is not finished there", ErrMoved, what), "finish it, then sync")
 	}
 	if _, err := g.git(ctx, "symbolic-ref", "-q", "HEAD"); err != nil && !s.Revert {
 		return perdure.WithHint(fmt.Errorf("%w: its HEAD is detached, so it may be at any commit", ErrMoved),
@@ -143,8 +143,8 @@ func (s *syncing) settledGit(ctx context.Context) error {
 		}
 		there, err := s.tree.read(name)
 		if err != nil || there == nil || there.text != *r.base {
-			return perdure.WithHint(fmt.Errorf("%w: %s is not as it was synced at commit %.8s, and HEAD does not follow "+
-				"from that", ErrMoved, name, was),
+			return perdure.WithHint(fmt.Errorf("%w: %s is not as it was synced at commit %.8s, and HEAD does not "+
+				"follow from that", ErrMoved, name, was),
 				"go back with git, or sync with --revert to have memory say what the files say")
 		}
 	}
@@ -200,7 +200,8 @@ func (s *syncing) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := slices.ContainsFunc(s.report.Changes, func(c Change) bool { return c.Status == Taken || c.Status == Conflict })
+	took := slices.ContainsFunc(s.report.Changes,
+		func(c Change) bool { return c.Status == Taken || c.Status == Conflict })
 	if s.watched && len(deeds) == 0 && !took {
 		return s.stands(ctx) // nothing happened that is worth it
 	}
@@ -245,8 +246,8 @@ func (s *syncing) refusals() (names []string) {
 	return names
 }
 
-// commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit is
-// made only if HEAD is still what it was.
+// commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit
+// is made only if HEAD is still what it was.
 func (g *repository) commit(ctx context.Context, without []string, message string) (string, error) {
 	temp, err := os.CreateTemp("", "perdure-index-*")
 	if err != nil {

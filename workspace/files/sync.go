@@ -79,7 +79,8 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 		return nil, err
 	}
 	s := &syncing{Folder: f, report: &Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}},
-		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{}, parts: map[string]bool{}}
+		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{},
+		parts: map[string]bool{}}
 	err := s.gather(ctx)
 	if err != nil {
 		return nil, errors.Join(err, f.close())

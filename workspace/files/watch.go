@@ -79,11 +79,17 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 			return err
 		}
 		moved = false
-		if (len(r.Changes) > 0 && !slices.Equal(r.Changes, last)) || r.Commit != "" {
-			each(r) // what is refused is told once
+		if !r.idle(last) {
+			each(r)
 		}
 		last = r.Changes
 	}
+}
+
+// idle reports whether a sync did nothing, and says nothing that the one before did not say.
+func (r *Report) idle(last []Change) bool {
+	did := slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Status != Refused && c.Status != Waits })
+	return r.Commit == "" && !did && (len(r.Changes) == 0 || slices.Equal(r.Changes, last))
 }
 
 // same reports whether nothing has arrived in the store since it was asked last.

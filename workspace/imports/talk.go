@@ -14,7 +14,7 @@ import (
 )
 
 // KindTranscript is the kind of documents that hold what was said elsewhere.
-const KindTranscript = "transcript"
+const KindTranscript = workspace.KindTranscript
 
 // turn is something that was said in a conversation.
 type turn struct {

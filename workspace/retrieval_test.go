@@ -1,0 +1,156 @@
+package workspace_test
+
+import (
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+// longTalk is a long conversation, and questions about it with the turn that answers each.
+type longTalk struct {
+	turns     []string
+	questions map[string]int
+}
+
+// makeTalk makes up a conversation of two people over months: facts among small talk that shares their words.
+func makeTalk(seed uint64) *longTalk {
+	r := rand.New(rand.NewPCG(seed, 3))
+	pick := func(of string) string { all := strings.Split(of, "|"); return all[r.IntN(len(all))] }
+	t := &longTalk{questions: map[string]int{}}
+	verbs := "adopting:adopt|painting:paint|visiting:visit|repairing:repair|selling:sell|borrowing:borrow|baking:bake"
+	things := "puppy|guitar|bicycle|lighthouse|museum|sofa|cake|greenhouse|telescope|kayak|piano|quilt|camera"
+	places := "Lisbon|Oslo|Kyoto|Denver|Accra|Quito|Perth|Cork|Turin"
+	months := "January|March|May|July|October|December"
+	for i := range 300 {
+		who := []string{"Caroline", "Will"}[i%2]
+		verb, thing, place, month := pick(verbs), pick(things), pick(places), pick(months)
+		ing, plain, _ := strings.Cut(verb, ":")
+		switch r.IntN(3) {
+		case 0:
+			question := fmt.Sprintf("What %s did %s %s, and may it be in %s?", thing, who, plain, month)
+			t.questions[question] = len(t.turns)
+			t.turns = append(t.turns, fmt.Sprintf("%s: I have been %s a %s in %s since %s, number %d on my list, and "+
+				"it makes me happy.", who, ing, thing, place, month, i))
+		case 1:
+			t.turns = append(t.turns, fmt.Sprintf("%s: That sounds lovely! Tell me more about the %s, what did you do "+
+				"in %s?", who, thing, place))
+		default:
+			t.turns = append(t.turns, fmt.Sprintf("%s: I may be busy this week, but you will see, we can talk about "+
+				"%s. How was your day? Did you do what you wanted?", who, place))
+		}
+	}
+	return t
+}
+
+const at = 3
+
+// plain is how many questions plain BM25 over turns answers among the first few.
+func (x *longTalk) plain(t *testing.T) int {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file::memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec("CREATE VIRTUAL TABLE turn USING fts5(text)"); err != nil {
+		t.Fatal(err)
+	}
+	for i, turn := range x.turns {
+		if _, err := db.Exec("INSERT INTO turn(rowid, text) VALUES(?,?)", i+1, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hits := 0
+	for q, want := range x.questions {
+		words := strings.FieldsFunc(q, func(r rune) bool { return strings.ContainsRune(" ,?", r) })
+		rows, err := db.Query("SELECT rowid FROM turn WHERE turn MATCH ? ORDER BY rank LIMIT ?",
+			`"`+strings.Join(words, `" OR "`)+`"`, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var id int
+			if err := rows.Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+			if id-1 == want {
+				hits++
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hits
+}
+
+// found is how many questions a search answers among the first few. The turn of a result is told by its snippet, whole
+// words of which stand in the turn.
+func (x *longTalk) found(w *world, r *workspace.Reader) int {
+	w.t.Helper()
+	hits := 0
+	for q, want := range x.questions {
+		found, err := r.Find(w.t.Context(), workspace.Search{Text: q, Limit: at})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		number := fmt.Sprintf("number %s ", strings.Split(strings.Split(x.turns[want], "number ")[1], " ")[0])
+		for _, f := range found {
+			if strings.Contains(strings.NewReplacer("[", "", "]", "").Replace(f.Snippet)+" ", number) {
+				hits++
+				break
+			}
+		}
+	}
+	return hits
+}
+
+// Whichever way a long conversation comes into memory, questions about it find the turn that answers them at least as
+// often as plain BM25 over its turns does.
+func TestLongConversationsAreFoundAsByPlainBM25(t *testing.T) {
+	t.Parallel()
+	x := makeTalk(1)
+	want := x.plain(t)
+	if want == 0 || want == len(x.questions) {
+		t.Fatalf("plain BM25 answers %d of %d: that tells nothing", want, len(x.questions))
+	}
+	ways := map[string]func(w *world, r *workspace.Reader){
+		"told": func(w *world, r *workspace.Reader) { w.tell(x.turns...) },
+		"a note for each turn": func(w *world, r *workspace.Reader) {
+			for i, turn := range x.turns {
+				w.write(r, workspace.Draft{Path: fmt.Sprintf("notes/conversation/%d.md", i), Text: turn + "\n"})
+			}
+		},
+		"one transcript": func(w *world, r *workspace.Reader) {
+			text := "# What Caroline and Will said\n"
+			for _, turn := range x.turns {
+				who, said, _ := strings.Cut(turn, ": ")
+				text += "\n## " + who + "\n\n" + said + "\n"
+			}
+			if _, err := r.Import(t.Context(), workspace.Foreign{Path: "transcripts/x.md",
+				Kind: workspace.KindTranscript, Text: text}, nil, false); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
+			r := w.Owner()
+			way(w, r)
+			got := x.found(w, r)
+			t.Logf("%d of %d, plain BM25 %d", got, len(x.questions), want)
+			if got < want {
+				t.Errorf("%d of %d questions are answered, by plain BM25 %d", got, len(x.questions), want)
+			}
+		})
+	}
+}
