@@ -68,8 +68,8 @@ func (f *Fold) freshly(c *Capabilities, r *ToolRecord, t Time) bool {
 	return last.Time < max(f.urged(c, t), c.Since)
 }
 
-// urged is when a person last wanted the agent to go on, as far as that is heard now. A word of a clock that is ahead is
-// heard when its time has come: what fails after that is waited for, whatever the clocks say.
+// urged is when a person last wanted the agent to go on, as far as that is heard now. A word of a clock that is ahead
+// is heard when its time has come: what fails after that is waited for, whatever the clocks say.
 func (f *Fold) urged(c *Capabilities, t Time) Time {
 	at := c.Urged
 	for i := range f.Inbox {

@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,6 +42,26 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 		}
 		return t.Allows(k, MayApprove, scope) && t.named(who, k, scope)
 	})
+}
+
+// Answerers says in words whose answer to a question counts here: whom it is asked of, and the names of their keys, as
+// far as the trust file has them.
+func (t *Trust) Answerers(f *Fold, q *Asking) string {
+	var names []string
+	add := func(k Key, name string) {
+		if name != "" && !slices.Contains(names, name) && t.MayAnswer(f, q, k) {
+			names = append(names, name)
+		}
+	}
+	for _, l := range t.lines {
+		add(l.Key, l.Name)
+	}
+	whom, asked := f.Whom(q), q.Asked()
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(asked, name) })
+	if len(names) == 0 {
+		return whom
+	}
+	return whom + " (" + strings.Join(names, ", ") + ")"
 }
 
 // Tally counts the answers to a question that count here at a time: how many approve, and whether one refuses.

@@ -15,9 +15,9 @@ import (
 // chatGoal is what the home's own chat agent is for.
 const chatGoal = "talk with the people here, and do what they ask with the tools there are"
 
-// Chat is the home's own chat agent: of those that its key made, or that moved here and are talked to here, the one that
-// was last at work. If there is none, or another is wanted, it is made. Several processes at once make one, unless each wants another; then each gets
-// one with a name of its own.
+// Chat is the home's own chat agent: of those that its key made, or that moved here and are talked to here, the one
+// that was last at work. If there is none, or another is wanted, it is made. Several processes at once make one, unless
+// each wants another; then each gets one with a name of its own.
 func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {

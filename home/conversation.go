@@ -73,7 +73,8 @@ func Advised(n *perdure.Node, name string) error {
 }
 
 // Begin begins, or goes on with, the conversation, and returns what was said in the last turns. It is followed until
-// ctx ends. An agent for which nobody here thinks is refused, unless it is only followed; so is one that was handed over.
+// ctx ends. An agent for which nobody here thinks is refused, unless it is only followed; so is one that was handed
+// over.
 func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken, err error) {
 	a, err := t.Home.Load(ctx, t.Node.Store, t.Agent)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // Create makes an agent with the key of this home, and lists it. One without a name is named after the first words of
@@ -20,11 +21,14 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if err != nil {
 		return nil, err
 	}
-	return createBy(ctx, n, g)
+	return h.createBy(ctx, n, g)
 }
 
 // createBy makes an agent by a node whose name was checked, and lists it.
-func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
+func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
+	if err := checkKind(g.Intent.Kind); err != nil {
+		return nil, err
+	}
 	s := n.Store
 	if g.Intent.Name == "" {
 		if g.Intent.Name, err = FreeName(ctx, s, Slug(g.Intent.Goal)); err != nil {
@@ -34,7 +38,20 @@ func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdu
 	if a, err = n.Create(ctx, g); err != nil {
 		return nil, err
 	}
-	return a, Index(ctx, s, a)
+	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
+		h.note("%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+	}
+	return a, nil
+}
+
+// checkKind refuses the kinds of agents that only memory makes: one that somebody else made could pass for a role, or
+// for a place of documents.
+func checkKind(kind string) error {
+	if !workspace.Keeps(kind) {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("kind %s: such agents only keep documents, and are made when "+
+		"somebody writes the first", kind)), "choose another word; see perdure help doc")
 }
 
 // Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.

@@ -29,6 +29,11 @@ type Forked struct {
 
 // Fork makes an agent that begins where another was. It belongs to this home's key.
 func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Forked, error) {
+	if f.Over != nil {
+		if err := h.NameKeys(f.Over); err != nil {
+			return nil, err
+		}
+	}
 	g, err := f.genesis(ctx, s, p)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,6 +148,49 @@ func keysOf(what string, texts []string) ([]perdure.Key, error) {
 		keys = append(keys, k)
 	}
 	return keys, nil
+}
+
+// NameKeys puts keys in the place of the names of people in an intent. A name is that of keys which are trusted here.
+func (h *Home) NameKeys(f *IntentFile) error {
+	if len(f.Approvers)+len(f.Delegates) == 0 {
+		return nil
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	for _, list := range []struct {
+		what string
+		of   *[]string
+	}{{"approver", &f.Approvers}, {"delegate", &f.Delegates}} {
+		var keys []string
+		for _, text := range *list.of {
+			if _, _, err := perdure.ParseKey(text); err == nil {
+				keys = append(keys, text)
+				continue
+			}
+			named := keysCalled(trust, text)
+			if len(named) == 0 {
+				return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s %q: no key of that name is trusted here, and it "+
+					"is no key", list.what, text)), "perdure key trust lists the names; perdure token new NAME --person "+
+					"makes a key for a person, and perdure key show prints that of a home")
+			}
+			keys = append(keys, named...)
+		}
+		*list.of = keys
+	}
+	return nil
+}
+
+// keysCalled are the keys of a name that are trusted with anything.
+func keysCalled(t *perdure.Trust, name string) (keys []string) {
+	for _, who := range t.Trustees() {
+		if k := who.Key.String(); who.Name == name && !who.Revoked && t.Allows(who.Key, who.Rights, who.Scope) &&
+			!slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // PutOver replaces what the file names in the intent and charter of another agent; the rest stays.

@@ -88,7 +88,9 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 		if len(server.Command) > 0 {
 			server.Command[0] = programIn(h.Dir, server.Command[0])
 		}
-		at(&server.Dir)
+		if at(&server.Dir); server.Dir == "" && len(server.Command) > 0 {
+			server.Dir = h.ground()
+		}
 		n.MCP[name] = server
 	}
 	for i := range n.Hooks {
@@ -99,6 +101,19 @@ func ReadNodeFile(h *Home) (NodeFile, error) {
 	}
 	n.Advisor = n.Advisors[""]
 	return n, nil
+}
+
+// ground is where programs run that a home names: the folder that holds the home, whatever folder somebody happens to
+// be in; where a home is a folder with other things in it, that folder.
+func (h *Home) ground() string {
+	dir, err := filepath.Abs(h.Dir)
+	switch {
+	case err != nil:
+		return h.Dir
+	case h.Loose:
+		return dir
+	}
+	return filepath.Dir(dir)
 }
 
 // programIn is a program that, if it is a path, is taken from the home: else a node would start what lies by that name

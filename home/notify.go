@@ -131,7 +131,7 @@ func (h *Home) sender(c *NotifyConfig, secrets string) (notify.Sender, error) {
 	case len(c.Command) > 0:
 		argv := slices.Clone(c.Command)
 		argv[0] = programIn(h.Dir, argv[0])
-		return &notify.Command{Argv: argv, Timeout: c.Timeout}, nil
+		return &notify.Command{Argv: argv, Timeout: c.Timeout, Dir: h.ground()}, nil
 	case c.Mail != nil:
 		m := notify.Mail{Server: c.Mail.Server, From: c.Mail.From, To: c.Mail.To, User: c.Mail.User,
 			Plain: c.Mail.Plain, Private: c.AllowPrivate}

@@ -32,6 +32,9 @@ func (f *IntentFile) Override(by *IntentFile) error {
 	if by.Tools != nil {
 		f.Tools = by.Tools
 	}
+	if by.Approvers != nil {
+		f.Approvers = by.Approvers
+	}
 	for name, value := range by.Labels {
 		if name == "" {
 			return fmt.Errorf("label =%s has no name; write name=value", value)

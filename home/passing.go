@@ -171,6 +171,9 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if d.MaxArrival > 0 {
+		s.most = d.MaxArrival
+	}
 	if err := s.fill(entries); err != nil {
 		return nil, err
 	}

@@ -90,6 +90,21 @@ type peering struct {
 	log   *slog.Logger
 	nudge chan struct{}
 	told  string // the fault that was logged last
+	open  *Peer  // a server, whose connections are used again; nil: it was not reached yet
+}
+
+// peer is the peer, in use until done is called.
+func (w *peering) peer() (p *Peer, done func(), err error) {
+	if w.open == nil {
+		if p, err = w.h.OpenPeer(w.conf, ""); err != nil {
+			return nil, nil, err
+		}
+		if !p.Server() { // whose entries count there is looked up each time
+			return p, func() { _ = p.Close() }, nil // what was written to it was checked
+		}
+		w.open = p
+	}
+	return w.open, func() {}, nil
 }
 
 // run deals with the peer until ctx ends.
@@ -97,6 +112,9 @@ func (w *peering) run(ctx context.Context) {
 	for {
 		s, err := w.round(ctx)
 		if ctx.Err() != nil {
+			if w.open != nil {
+				_ = w.open.Close() // its connections
+			}
 			return
 		}
 		wait := w.conf.Every
@@ -166,11 +184,11 @@ func (w *peering) say(err error) {
 
 // deal is one round.
 func (w *peering) deal(ctx context.Context, s *Standing) error {
-	p, err := w.h.OpenPeer(w.conf, "")
+	p, done, err := w.peer()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.Close() }() // what was written to it was checked
+	defer done()
 	if p.Server() {
 		if s.About, err = p.About(ctx); err != nil {
 			return err

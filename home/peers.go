@@ -180,6 +180,7 @@ func (p *Peer) Close() error {
 	if p.folder != nil {
 		return p.folder.Close()
 	}
+	p.server.Close()
 	return nil
 }
 

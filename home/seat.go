@@ -114,15 +114,21 @@ func (h *Home) ownPlace(ctx context.Context) (perdure.Hash, error) {
 	return sqlite.Place(h.File, h.Looks)
 }
 
+// ErrFileOut says that a seat was handed over into a file, which somebody may still import.
+var ErrFileOut = errors.New("it was handed over into a file: whoever imports that, or a copy of it, has the seat as " +
+	"well, and what must happen once can happen twice")
+
 // SeatsTaken is what seat take prints.
 type SeatsTaken struct {
-	Agents []perdure.AgentID `json:"agents"`
-	Failed []seatFailure     `json:"failed,omitempty"`
+	Agents   []perdure.AgentID `json:"agents"`
+	Recalled []perdure.AgentID `json:"recalled,omitempty"` // of these, those whose file must not be imported any more
+	Failed   []seatFailure     `json:"failed,omitempty"`
 }
 
-// TakeSeats takes the seats of agents, and says of which it could not.
-func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string) (*SeatsTaken,
-	error) {
+// TakeSeats takes the seats of agents, and says of which it could not. One that this store handed over into a file is
+// taken back only if that file is destroyed: whoever imports it cannot know that the seat was taken back.
+func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string,
+	destroyed bool) (*SeatsTaken, error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return nil, err
@@ -134,8 +140,18 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	r := &SeatsTaken{Agents: []perdure.AgentID{}}
 	var first error
 	for i, id := range ids {
-		if err := n.TakeSeat(ctx, id, why); err == nil {
-			r.Agents = append(r.Agents, id)
+		out, err := h.fileOut(ctx, s, id)
+		if err == nil && out && !destroyed {
+			err = perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w", NameOf(ctx, s, id), perdure.ErrDenied,
+				ErrFileOut), "make sure that nobody has imported it, destroy it and its copies, and add --yes")
+		}
+		if err == nil {
+			err = n.TakeSeat(ctx, id, why)
+		}
+		if err == nil {
+			if r.Agents = append(r.Agents, id); out {
+				r.Recalled = append(r.Recalled, id)
+			}
 		} else {
 			r.Failed = append(r.Failed, seatFailure{id, nameOf(ctx, s, id), withDo(err)})
 			first = cmp.Or(first, err)
@@ -150,6 +166,16 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 			view.Several(int64(len(ids)), "seat")), first}
 	}
 	return r, first
+}
+
+// fileOut reports whether this store handed the seat of an agent over, and has not seen anybody take it.
+func (h *Home) fileOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (bool, error) {
+	a, err := h.Load(ctx, s, id)
+	if err != nil {
+		return false, err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	return err == nil && a.Fold().HandedOver(place), err
 }
 
 // seatFailure is a seat that was not taken, and why.

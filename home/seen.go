@@ -314,6 +314,13 @@ func (l *Listed) Next(now time.Time) string {
 // Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than
 // what was seen here.
 func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found []view.Wait, faults error, err error) {
+	return h.inboxOf(ctx, s, h.NodeKey(), now)
+}
+
+// inboxOf is Inbox for whoever has a key: what their answer does not count for is said to be for others. Zero: nobody
+// knows which key they would answer with.
+func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now time.Time) (found []view.Wait,
+	faults error, err error) {
 	trust, err := h.Trust()
 	if err != nil {
 		return nil, nil, err
@@ -322,7 +329,7 @@ func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found
 	if err != nil {
 		return nil, nil, err
 	}
-	if found, faults, err = view.Inbox(ctx, s, trust, place, h.NodeKey(), now); err != nil {
+	if found, faults, err = view.Inbox(ctx, s, trust, place, me, now); err != nil {
 		return nil, nil, err
 	}
 	l, err := view.Lister(s)

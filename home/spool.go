@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,7 +21,8 @@ const (
 	// spoolDir is where a home keeps entries that are arriving, a file for each agent and sender.
 	spoolDir = "arriving"
 	spoolExt = ".part"
-	// maxArrival bounds what one sender can have lie there of one agent, maxSpools how many files lie there.
+	// maxArrival bounds what one sender can have lie there of one agent, unless a Desk says otherwise, maxSpools how
+	// many files lie there.
 	maxArrival = 1 << 30
 	maxSpools  = 256
 	// spoolFor is how long what came before a connection broke waits for the rest.
@@ -33,7 +35,8 @@ type spool struct {
 	f    *os.File
 	id   perdure.AgentID
 	size int64
-	drop bool // nothing of it is of use any more
+	most int64 // that may lie there
+	drop bool  // nothing of it is of use any more
 }
 
 // spoolFile is the file of an agent that a sender has sent something of.
@@ -46,7 +49,7 @@ func (h *Home) spoolFile(id perdure.AgentID, sender string) string {
 func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	if h.Dir == "" {
 		f, err := os.CreateTemp("", "perdure-arriving-*"+spoolExt)
-		return &spool{f: f, id: id, drop: true}, err
+		return &spool{f: f, id: id, most: maxArrival, drop: true}, err
 	}
 	if err := os.MkdirAll(filepath.Join(h.Dir, spoolDir), 0o700); err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 		busy := perdure.WithHint(Busy("another transfer of agent "+id.Short()+" is under way"), "try again in a moment")
 		return nil, errors.Join(busy, f.Close())
 	}
-	s := &spool{f: f, id: id}
+	s := &spool{f: f, id: id, most: maxArrival}
 	if err := s.cut(); err != nil {
 		s.drop = true
 		return nil, errors.Join(err, s.close())
@@ -145,7 +148,8 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 	var b []byte
 	for e, err := range entries {
 		if err != nil {
-			s.drop = s.drop || errors.Is(err, perdure.ErrRejected)
+			var large *http.MaxBytesError
+			s.drop = s.drop || errors.Is(err, perdure.ErrRejected) || errors.As(err, &large)
 			return err
 		}
 		if e.ID() != s.id {
@@ -156,10 +160,10 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 		if b, err = e.AppendBinary(b[:0]); err != nil {
 			return err
 		}
-		if s.size += int64(len(b)); s.size > maxArrival {
+		if s.size += int64(len(b)); s.size > s.most {
 			s.drop = true
 			return perdure.WithHint(&Error{KindTooLarge, fmt.Errorf("more than %d MiB of agent %s came at once",
-				maxArrival>>20, s.id.Short())}, "send it as a file: perdure export, then perdure import")
+				s.most>>20, s.id.Short())}, "send it as a file: perdure export, then perdure import")
 		}
 		if _, err := w.Write(b); err != nil {
 			return err

@@ -71,20 +71,43 @@ func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspa
 }
 
 // hides reports whether a client is shown nothing of an agent.
-func (s *Server) hides(ctx context.Context, id perdure.AgentID, kind string) bool {
-	if !workspace.Keeps(kind) {
-		return false
-	}
+func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
 	if s.Memory == nil {
-		return s.Visitor != nil // nobody's notes are for whoever comes
+		return s.Guests && workspace.Keeps(a.Fold().Intent.Kind) // nobody's notes are for whoever comes
 	}
 	r, err := s.Memory(ctx)
-	return err != nil || r.Hides(ctx, id, kind)
+	return err != nil || r.Hides(a)
 }
 
-// hidden is hides for a list.
+// hidden is hides for a list. An index only finds: what an agent is, its memory says. One that cannot be read is shown
+// as what is wrong, if it is listed as one that may be seen.
 func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
-	return func(l perdure.Listing) bool { return s.hides(ctx, l.Agent, l.Kind) }
+	return func(l perdure.Listing) bool {
+		if s.Memory == nil {
+			return s.Guests && workspace.Keeps(l.Kind)
+		}
+		r, err := s.Memory(ctx)
+		if err != nil || r.HidesListed(l) {
+			return true
+		}
+		a, err := s.load(ctx, l.Agent)
+		if err != nil {
+			return workspace.Keeps(l.Kind)
+		}
+		return r.Hides(a)
+	}
+}
+
+// within is the scope of an agent that a client starts.
+func (s *Server) within(ctx context.Context, scope string) (string, error) {
+	if s.Memory == nil {
+		return scope, nil
+	}
+	r, err := s.Memory(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.ScopeFor(scope)
 }
 
 type sessionOut struct {

@@ -60,10 +60,8 @@ func (s *Server) about(ctx context.Context, arg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
 	v, now, err := s.Home.Summary(ctx, s.Store, p)
 	names := s.Home.KeyNames()
-	s.mu.Unlock()
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +133,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 		if name == "" || view.InLine(name) != name {
 			name = one.Agent.Short()
 		}
-		if !strings.HasPrefix(name, req.Params.Argument.Value) || s.hides(ctx, one.Agent, one.Kind) {
+		if !strings.HasPrefix(name, req.Params.Argument.Value) || s.hidden(ctx)(one) {
 			continue
 		}
 		if len(res.Completion.Values) == most {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,7 @@ type startIn struct {
 	Advisor  string            `json:"advisor,omitempty" jsonschema:"the advisor that proposes what it does, by its name in node.yaml; default: the one for agents that name none"`
 	Tools    []string          `json:"tools,omitempty" jsonschema:"the only tools it may use; default: whatever policy permits"`
 	Kind     string            `json:"kind,omitempty" jsonschema:"what kind of agent it is; chat: it answers messages until it is ended"`
-	Scope    string            `json:"scope,omitempty" jsonschema:"where it belongs, a path such as acme/ops; default home"`
+	Scope    string            `json:"scope,omitempty" jsonschema:"where it belongs, a path such as acme/ops; default: your own, and no other for a role"`
 	Labels   map[string]string `json:"labels,omitempty" jsonschema:"labels to find it by"`
 	Budget   *budgetIn         `json:"budget,omitempty" jsonschema:"the most it may spend"`
 	Deadline string            `json:"deadline,omitempty" jsonschema:"when it must have ended: a time, or a duration from now such as 24h"`
@@ -115,19 +116,21 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 	if strings.TrimSpace(in.Goal) == "" {
 		return nil, nil, perdure.Invalid(errors.New("say what the agent is for: goal is empty"))
 	}
+	scope, err := s.within(ctx, in.Scope)
+	if err != nil {
+		return nil, nil, err
+	}
 	f := home.IntentFile{Name: in.Name, Goal: in.Goal, Kind: in.Kind, Inputs: exact(req, "inputs"),
 		Deadline: in.Deadline, Advisor: in.Advisor,
-		Tools: in.Tools, Labels: in.Labels, Scope: in.Scope}
+		Tools: in.Tools, Labels: in.Labels, Scope: scope}
 	if in.Budget != nil {
 		f.Budget = home.BudgetFile{Cost: in.Budget.Cost, Tokens: in.Budget.Tokens, Calls: in.Budget.Calls}
 	}
-	g, err := f.Genesis(time.Now())
+	v, err := s.speaker(req)
 	if err != nil {
-		return nil, nil, perdure.Invalid(err)
+		return nil, nil, err
 	}
-	s.mu.Lock()
-	a, err := s.Home.Create(ctx, s.Store, g)
-	s.mu.Unlock()
+	a, err := s.Desk.Create(ctx, v, &f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -185,9 +188,7 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
 	lines, err := s.Home.Check(ctx, s.Store, found, false)
-	s.mu.Unlock()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,15 +238,15 @@ func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) 
 		}
 		return nil, out, err
 	}
-	s.mu.Lock()
 	found, faults, err := s.Home.Inbox(ctx, s.Store, now)
-	s.mu.Unlock()
 	if err != nil {
 		return nil, nil, err
 	}
 	if faults != nil {
 		out.LeftOut = faults.Error()
 	}
+	shows := s.shows(ctx)
+	found = slices.DeleteFunc(found, func(w view.Wait) bool { return !shows(w.Agent) })
 	out.Waits = s.waitsOf(found, now)
 	return nil, out, nil
 }

@@ -15,6 +15,7 @@ import (
 // environment, it has where programs and the user's files are, and the language.
 type Command struct {
 	Argv    []string
+	Dir     string        // where it runs; none: where this process does
 	Timeout time.Duration // zero: 30 s
 }
 
@@ -35,6 +36,7 @@ func (c *Command) Send(ctx context.Context, e *Event) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Dir = c.Dir
 	cmd.Stdin = bytes.NewReader(append(body, '\n'))
 	for _, name := range commandEnv {
 		if v, ok := os.LookupEnv(name); ok {

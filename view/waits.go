@@ -388,7 +388,7 @@ func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, m
 	})
 	switch {
 	case !t.MayAnswer(f, q, me):
-		w.Answer, w.Others = "", "for "+f.Whom(q)+" to answer: what this key says would not count"
+		w.Answer, w.Others = "", "for "+t.Answerers(f, q)+" to answer: what this key says would not count"
 	case voted:
 		w.Answer, w.Others = "", "approved with this key; others have to, too"
 	}

@@ -33,9 +33,10 @@ func makeTalk(seed uint64) *longTalk {
 		ing, plain, _ := strings.Cut(verb, ":")
 		switch r.IntN(3) {
 		case 0:
-			t.turns = append(t.turns, fmt.Sprintf("%s: I have been %s a %s in %s since %s, number %d on my list, and it "+
-				"makes me happy.", who, ing, thing, place, month, i))
-			t.questions[fmt.Sprintf("What %s did %s %s, and may it be in %s?", thing, who, plain, month)] = len(t.turns) - 1
+			question := fmt.Sprintf("What %s did %s %s, and may it be in %s?", thing, who, plain, month)
+			t.questions[question] = len(t.turns)
+			t.turns = append(t.turns, fmt.Sprintf("%s: I have been %s a %s in %s since %s, number %d on my list, and "+
+				"it makes me happy.", who, ing, thing, place, month, i))
 		case 1:
 			t.turns = append(t.turns, fmt.Sprintf("%s: That sounds lovely! Tell me more about the %s, what did you do "+
 				"in %s?", who, thing, place))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -65,7 +66,8 @@ func (w *Workspace) Owner() *Reader {
 	return &Reader{Workspace: w, by: w.Node.Key.Name, scope: cmp.Or(w.Scope, DefaultScope)}
 }
 
-// As reads and writes as a role: an agent of that name that this key owns, or one that is made for it, asleep for life.
+// As reads and writes as a role: the agent that this key made for it, asleep for life, or makes now. No other agent of
+// that name is taken for it: whoever may create agents would read what the role writes.
 func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := checkRole(role); err != nil {
 		return nil, err
@@ -127,12 +129,27 @@ func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent,
 		if err != nil {
 			continue // it does not count here
 		}
-		f := a.Fold()
-		if f.Intent.Name == role && f.Intent.Kind != perdure.WorkspaceKind && f.Charter.Owner == w.Node.Key.Key() {
-			return a, nil
+		if f := a.Fold(); f.Charter.Owner != w.Node.Key.Key() || f.Intent.Kind != roleKind {
+			continue
+		}
+		if is, err := w.beganAs(ctx, id, role); err != nil || is {
+			return a, err
 		}
 	}
 	return w.make(ctx, w.roleGenesis(role))
+}
+
+// beganAs reports whether an agent began as that of a role: by nobody's delegation or fork, and for nothing else.
+func (w *Workspace) beganAs(ctx context.Context, id perdure.AgentID, role string) (bool, error) {
+	want := w.roleGenesis(role).Intent
+	for item, err := range w.Store.Entries(ctx, id, 0) {
+		if err != nil {
+			return false, err
+		}
+		g, ok := item.Content().(perdure.Genesis)
+		return ok && g.Lineage == nil && reflect.DeepEqual(g.Intent, want), nil
+	}
+	return false, nil
 }
 
 // make creates an agent that sleeps for life, and lists it.
@@ -320,19 +337,38 @@ func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.
 // Keeps reports whether agents of a kind are there for documents alone.
 func Keeps(kind string) bool { return kind == roleKind || kind == perdure.WorkspaceKind }
 
-// Hides reports whether an agent is one the reader knows nothing of: another role, or a workspace whose documents it
-// does not see. Faces that show agents to a role leave these out.
-func (r *Reader) Hides(ctx context.Context, id perdure.AgentID, kind string) bool {
-	if r.agent.IsZero() || id == r.agent || !Keeps(kind) {
-		return false
-	}
-	if kind == roleKind {
-		return true
-	}
-	a, err := r.Node.Load(ctx, id)
-	if err != nil {
-		return true
-	}
+// Hides reports whether an agent is one the reader knows nothing of: another role, a workspace whose documents it does
+// not see, or one whose scope it is not in, as search finds nothing of its transcript. Faces that show agents to a role
+// leave these out.
+func (r *Reader) Hides(a *perdure.Agent) bool {
 	f := a.Fold()
-	return !r.sees(&shelf{agent: id, Visibility: Visibility{Tier(f.Intent.Labels[tierLabel]), f.Charter.Scope}})
+	switch {
+	case r.agent.IsZero() || a.ID() == r.agent:
+		return false
+	case f.Intent.Kind == roleKind:
+		return true
+	case f.Intent.Kind == perdure.WorkspaceKind:
+		return !r.sees(&shelf{agent: a.ID(), Visibility: Visibility{Tier(f.Intent.Labels[tierLabel]), f.Charter.Scope}})
+	}
+	return !perdure.InScope(r.scope, f.Charter.Scope)
+}
+
+// HidesListed is Hides by what an index says: true is for certain, false is to be asked of the agent.
+func (r *Reader) HidesListed(l perdure.Listing) bool {
+	return !r.agent.IsZero() && l.Agent != r.agent && (l.Kind == roleKind ||
+		!Keeps(l.Kind) && !perdure.InScope(r.scope, l.Scope))
+}
+
+// ScopeFor is where an agent belongs that the reader starts: in its own scope. One in another, or below, would read
+// documents for it that it does not see itself.
+func (r *Reader) ScopeFor(scope string) (string, error) {
+	switch {
+	case scope == "":
+		return r.scope, nil
+	case r.agent.IsZero() || scope == r.scope:
+		return scope, nil
+	}
+	return "", perdure.WithHint(fmt.Errorf("%w: %s is in scope %s and starts no agents in %s", perdure.ErrDenied,
+		r.role, r.scope, clip(scope, maxTitle)), "leave the scope out; a person starts agents in others, with "+
+		"perdure new --scope")
 }

@@ -40,7 +40,8 @@ func TestAWatchedFolderSurvivesKills(t *testing.T) {
 		}
 	}
 	must(t, exitOK, append([]string{"files", "sync", folder}, args...)...)
-	if out := must(t, exitOK, append([]string{"files", "sync", folder}, args...)...); !strings.Contains(out, "in step") {
+	out := must(t, exitOK, append([]string{"files", "sync", folder}, args...)...)
+	if !strings.Contains(out, "in step") {
 		t.Errorf("it does not come to rest: %s", out)
 	}
 	b, err := os.ReadFile(file)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/term"
@@ -75,7 +76,7 @@ func helpText(c *cobra.Command, s term.Style) string {
 		section("Flags")
 		w.WriteString(flags)
 	}
-	if flags := c.Root().PersistentFlags().FlagUsagesWrapped(s.Width); flags != "" {
+	if flags := everywhere(c).FlagUsagesWrapped(s.Width); flags != "" {
 		section("Flags of every command")
 		w.WriteString(flags)
 	}
@@ -88,6 +89,17 @@ func helpText(c *cobra.Command, s term.Style) string {
 		}
 	}
 	return w.String()
+}
+
+// everywhere are the flags of every command; those about servers only where they can be used.
+func everywhere(c *cobra.Command) *pflag.FlagSet {
+	some := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if c.Annotations[remoteKey] != "" || !c.HasParent() || !slices.Contains(forServers, f.Name) {
+			some.AddFlag(f)
+		}
+	})
+	return some
 }
 
 // helpCommand is help as a command: perdure help canon check.

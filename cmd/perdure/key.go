@@ -26,6 +26,9 @@ func keyShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if format, err := out.check(); err == nil && format == formatTable {
+			note(c, "the same in hexadecimal: %s", k.Key)
+		}
 		return out.say(k, "%s\n", k.Text)
 	}
 	return c

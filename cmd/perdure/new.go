@@ -34,6 +34,14 @@ func newCommand() *cobra.Command {
 			}
 			return r.create(&f)
 		}
+		if len(f.Approvers)+len(f.Delegates) > 0 {
+			if _, err := h.KeyPath(); err != nil {
+				return err
+			}
+			if err := h.NameKeys(&f); err != nil {
+				return err
+			}
+		}
 		g, err := f.Genesis(time.Now())
 		if err != nil {
 			return perdure.Invalid(err)
@@ -71,6 +79,8 @@ func newFlags(c *cobra.Command) *intentFlags {
 	f.StringToStringVar(&i.inputs, "input", nil, "an input, name=text; may be repeated")
 	f.StringVar(&i.json, "input-json", "", "its inputs: JSON, - for standard input, or @FILE")
 	f.StringSliceVar(&i.Tools, "tool", nil, "a tool it may use; may be repeated (default: whatever policy permits)")
+	f.StringSliceVar(&i.Approvers, "approver", nil,
+		"who approves what it does, in the place of its owner: a key, or the name of one trusted here; may be repeated")
 	return i
 }
 

@@ -52,6 +52,19 @@ func refuseServer(c *cobra.Command) error {
 	return fmt.Errorf("%s works on a store, not through a server; leave --server out", strings.Join(path(c), " "))
 }
 
+// unserved says that a command works on a store, although a server is named in the environment.
+func unserved(c *cobra.Command) {
+	store := c.Flags().Lookup("store")
+	if url := os.Getenv(serverEnv); url == "" || c.Annotations[remoteKey] != "" || store == nil || store.Changed {
+		return
+	}
+	note(c, "%s is set, and %s does not go through a server: it works on the store here", serverEnv,
+		strings.Join(path(c), " "))
+}
+
+// forServers are the flags of commands that can go through a server.
+var forServers = []string{"server", "server-key", "token-file"}
+
 // remote is a server that a command goes through.
 type remote struct {
 	*client.Client

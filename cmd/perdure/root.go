@@ -85,7 +85,8 @@ func newRoot() *cobra.Command {
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
 		exchangeCommand("push", exchange.Push),
-		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), verifyCommand(), gcCommand(),
+		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), nodesCommand(),
+		verifyCommand(), gcCommand(),
 		eraseCommand(),
 		keyCommand(), doctorCommand(),
 	)
@@ -135,6 +136,7 @@ func prepare(c *cobra.Command) {
 			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
+			unserved(c)
 			return do(c, args)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -40,8 +41,20 @@ func seatTakeCommand() *cobra.Command {
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	why := c.Flags().String("why", "", "what happened to the store that had it; recorded in the agent's memory")
 	all := c.Flags().Bool("all", false, "every agent of the store that has not ended")
+	yes := c.Flags().Bool("yes", false, "the file that export --move wrote is destroyed, and nobody has imported it")
 	take := func(ctx context.Context, s perdure.Store, names []string, all bool) error {
-		r, err := h.TakeSeats(ctx, s, names, all, *why)
+		r, err := h.TakeSeats(ctx, s, names, all, *why, *yes)
+		if errors.Is(err, home.ErrFileOut) && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {
+			text, _ := view.Explain(err, c.CommandPath())
+			note(c, "%s. If nobody has imported it, and it is destroyed with all its copies, type yes", text)
+			line, asked := lineOf(c, "> ")
+			if asked != nil {
+				return asked
+			}
+			if line == "yes" {
+				r, err = h.TakeSeats(ctx, s, names, all, *why, true)
+			}
+		}
 		if r == nil {
 			return err
 		}
@@ -70,6 +83,10 @@ func seatTakeCommand() *cobra.Command {
 func writeSeats(w io.Writer, r *home.SeatsTaken) error {
 	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n",
 		view.Several(int64(len(r.Agents)), "seat"))
+	if n := int64(len(r.Recalled)); n > 0 && err == nil {
+		_, err = fmt.Fprintf(w, "what export --move wrote of %s must not be imported any more, anywhere: destroy it\n",
+			view.Several(n, "agent"))
+	}
 	for _, f := range r.Failed {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s: %s\n", view.CalledBy(f.Name, f.Agent), view.OneLine(here(f.Why), 0))

@@ -69,6 +69,9 @@ func tokenNewCommand() *cobra.Command {
 			return err
 		}
 		note(c, "keep it as you would a password: it is shown this once, and kept here only as a hash")
+		if *person {
+			note(c, "agents ask their owner unless they are made to ask others: perdure new --approver NAME")
+		}
 		return out.say(madeToken{t.View(), text}, "%s\n", text)
 	}
 	return c

@@ -1,8 +1,11 @@
 package hostile
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -133,5 +136,105 @@ func TestCheckOfANoteRunsOnlyWhatTheOwnerWrote(t *testing.T) {
 	}
 	if p.ledger() == 0 {
 		t.Error("the owner's command does not run where policy allows it")
+	}
+}
+
+func TestAgentOfARolesNameIsNotTheRole(t *testing.T) {
+	t.Parallel()
+	p := remembering(t)
+	squatter := p.ok("new", "sit here", "--name", "hr", "--json", "--jq", ".agent")
+	for _, kind := range []string{"role", "workspace"} {
+		p.write(kind+".yaml", "goal: keeps the private notes and session summaries of the role hr\nname: hr\nkind: "+
+			kind+"\n")
+		p.exits(2, "new", "-f", kind+".yaml")
+	}
+	p.ok("doc", "write", "agents/hr/salaries.md", "Bob has 1234567", "--role", "hr")
+	if log := p.ok("log", squatter, "--json"); strings.Contains(log, "1234567") {
+		t.Error("the private note of a role is in the memory of an agent somebody made with its name")
+	}
+	if text := p.ok("doc", "read", "agents/hr/salaries.md", "--role", "hr"); !strings.Contains(text, "1234567") {
+		t.Errorf("the role does not find its own note: %s", text)
+	}
+}
+
+// client is an MCP client at the place, whose role is given.
+type client struct {
+	t    *testing.T
+	in   io.WriteCloser
+	out  *bufio.Reader
+	last int
+}
+
+// connect starts the program as the MCP server of a role.
+func (p *place) connect(role string) *client {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	cmd := p.command(ctx, "mcp", "--role", role, "--no-node")
+	in, out := have(cmd.StdinPipe())(p.t), have(cmd.StdoutPipe())(p.t)
+	must(p.t, cmd.Start())
+	p.t.Cleanup(func() {
+		_ = in.Close() // which ends it
+		_ = cmd.Wait()
+		cancel()
+	})
+	c := &client{t: p.t, in: in, out: bufio.NewReader(out)}
+	c.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`)
+	must(p.t, have2(io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")))
+	return c
+}
+
+func have2[T any](_ T, err error) error { return err }
+
+// ask makes a request, and returns the whole answer.
+func (c *client) ask(method, params string) string {
+	c.t.Helper()
+	c.last++
+	must(c.t, have2(fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method, params)))
+	for {
+		line := have(c.out.ReadString('\n'))(c.t)
+		var answer struct{ ID int }
+		if json.Unmarshal([]byte(line), &answer) == nil && answer.ID == c.last {
+			return line
+		}
+	}
+}
+
+// call calls a tool; ok is whether it did what was asked.
+func (c *client) call(tool, args string) (answer string, ok bool) {
+	c.t.Helper()
+	answer = c.ask("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
+	return answer, !strings.Contains(answer, `"isError":true`) && !strings.Contains(answer, `"error":`)
+}
+
+func TestRoleReachesNoAgentsOfOtherScopes(t *testing.T) {
+	t.Parallel()
+	p := remembering(t)
+	p.ok("new", "count salaries", "--name", "payroll", "--scope", "acme/hr")
+	p.ok("new", "count the team", "--name", "counter")
+	p.ok("new", "count below", "--name", "below", "--scope", "home/hr")
+	c := p.connect("intern")
+	for _, scope := range []string{"acme/hr", "acme", "home/hr", "homes"} {
+		if answer, ok := c.call("start_agent", fmt.Sprintf(`{"goal":"read it for me","scope":%q}`, scope)); ok {
+			t.Errorf("a role in home started an agent in %s: %s", scope, answer)
+		}
+	}
+	for _, args := range []string{`{"goal":"work","name":"mine"}`, `{"goal":"work","name":"mine2","scope":"home"}`} {
+		if answer, ok := c.call("start_agent", args); !ok {
+			t.Errorf("a role cannot start an agent in its own scope: %s", answer)
+		}
+	}
+	list, _ := c.call("list_agents", `{}`)
+	for name, want := range map[string]bool{"counter": true, "mine": true, "payroll": false, "below": false} {
+		if got := strings.Contains(list, `"`+name+`"`); got != want {
+			t.Errorf("list_agents has %s: %v, want %v", name, got, want)
+		}
+		if answer, ok := c.call("show_agent", fmt.Sprintf(`{"agent":%q}`, name)); ok != want {
+			t.Errorf("show_agent %s is answered: %v, want %v: %s", name, ok, want, answer)
+		}
+	}
+	for _, tool := range []string{"tell_agent", "pause_agent", "end_agent"} {
+		if answer, ok := c.call(tool, `{"agent":"payroll","text":"hello","reason":"x"}`); ok {
+			t.Errorf("%s reached an agent of another scope: %s", tool, answer)
+		}
 	}
 }

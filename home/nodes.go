@@ -1,0 +1,93 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// KnownNode is a node that a home knows of: its own, or a peer, as it was met last.
+type KnownNode struct {
+	Name  string `json:"name"`
+	Where string `json:"where"` // the store, or how the peer is reached
+	Self  bool   `json:"self,omitempty"`
+	About *About `json:"about,omitempty"` // what it says of itself; nil: nobody has asked it yet, or it is a folder
+	Scope string `json:"scope,omitempty"` // of the agents that are passed
+	*Standing
+	Agent *AgentThere `json:"agent,omitempty"` // the agent that was asked about
+}
+
+// AgentThere is what a place has of an agent.
+type AgentThere struct {
+	Has   bool           `json:"has"`
+	Heads []perdure.Hash `json:"heads,omitempty"`
+	Same  bool           `json:"same"` // as here
+	Seat  bool           `json:"seat"` // as far as is known here
+	Fault string         `json:"fault,omitempty"`
+}
+
+// Nodes are the nodes that this home knows of, itself first. Of an agent, if one is named, each is asked what it has.
+func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, error) {
+	at, err := h.PlaceOf(ctx, d.Store)
+	if err != nil {
+		return nil, err
+	}
+	self := KnownNode{Name: d.Node.Key.Name, Where: h.Where(), Self: true,
+		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at}}
+	var a *perdure.Agent
+	if arg != "" {
+		id, err := Find(ctx, d.Store, arg)
+		if err == nil {
+			a, err = h.Load(ctx, d.Store, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		self.Agent = &AgentThere{Has: true, Heads: a.Heads(), Same: true, Seat: seatAt(a, at)}
+	}
+	all := []KnownNode{self}
+	peers, err := h.Peers()
+	if err != nil || len(peers) == 0 {
+		return all, err
+	}
+	book, err := h.OpenDealings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range peers {
+		n := KnownNode{Name: c.Name, Where: c.URL + c.Dir, Scope: c.Scope}
+		if n.Standing, err = book.standing(ctx, c.Name); err != nil {
+			break
+		}
+		n.About = n.Standing.About
+		if a != nil {
+			n.Agent = h.askPeer(ctx, c, a, n.About)
+		}
+		all = append(all, n)
+	}
+	return all, errors.Join(err, book.Close())
+}
+
+// askPeer asks a peer what it has of an agent.
+func (h *Home) askPeer(ctx context.Context, c PeerConfig, a *perdure.Agent, about *About) *AgentThere {
+	out := new(AgentThere)
+	p, err := h.OpenPeer(c, "")
+	if err == nil {
+		o, bad := p.Offer(ctx, a.ID())
+		out.Has, out.Heads, out.Same = o.Has(), o.Heads, slices.Equal(o.Heads, a.Heads())
+		err = errors.Join(bad, p.Close())
+	}
+	if err != nil {
+		out.Fault = withDo(err)
+	}
+	out.Seat = about != nil && seatAt(a, about.Place)
+	return out
+}
+
+// seatAt reports whether a place has the seat of an agent.
+func seatAt(a *perdure.Agent, at perdure.Hash) bool {
+	return !at.IsZero() && len(a.Fold().Seats) > 0 && view.SeatOf(a.Fold(), at) == view.SeatHere
+}

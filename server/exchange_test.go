@@ -1,0 +1,138 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/server"
+)
+
+// traveller is an agent in a store of somebody else.
+func traveller(t *testing.T, events int) (*perdure.Node, perdure.AgentID) {
+	t.Helper()
+	k, err := perdure.GenerateSigner("elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: k}
+	a, err := n.Create(t.Context(), perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
+		Intent: perdure.Intent{Name: "traveller", Goal: "hear"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told(t, n, a.ID(), events)
+	return n, a.ID()
+}
+
+func told(t *testing.T, n *perdure.Node, id perdure.AgentID, events int) {
+	t.Helper()
+	for range events {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "e"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// storePeer is a store that sends.
+type storePeer struct{ perdure.Store }
+
+func (s storePeer) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
+	return exchange.Of(ctx, s, id)
+}
+
+func (s storePeer) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
+	return exchange.Missing(ctx, s, o)
+}
+
+func (s storePeer) Take(context.Context, perdure.AgentID, iter.Seq2[*perdure.Entry, error]) (*exchange.Receipt, error) {
+	return nil, errors.New("it only sends")
+}
+
+func TestAServerTakesWhatItLacksAndSignsForIt(t *testing.T) {
+	w := newWorld(t)
+	n, id := traveller(t, 20)
+	c := &client.Client{URL: w.url, Token: w.token("", home.VerbRead, home.VerbExport, home.VerbImport)}
+	s, err := exchange.Sync(t.Context(), storePeer{n.Store}, c, id, exchange.Push)
+	if err != nil || s.Pushed == nil || !s.Pushed.Created || s.Pushed.Entries != 21 ||
+		!strings.Contains(s.Pushed.Held, "perdure key trust") {
+		t.Fatalf("%+v %v, want 21 entries of a stranger, held", s.Pushed, err)
+	}
+	if s.Pushed.Key != w.desk.Node.Key.Key() || s.Pushed.Check(id) != nil {
+		t.Errorf("signed by %s", s.Pushed.Key)
+	}
+	told(t, n, id, 2)
+	if s, err = exchange.Sync(t.Context(), storePeer{n.Store}, c, id, exchange.Push); err != nil || s.Pushed == nil ||
+		s.Pushed.Entries != 2 {
+		t.Fatalf("%+v %v, want two entries", s.Pushed, err)
+	}
+	for e, err := range c.Missing(t.Context(), exchange.Offer{Agent: id}) {
+		if e != nil || !errors.Is(err, perdure.ErrDenied) {
+			t.Errorf("%v %v, want that nothing goes on of what is held", e, err)
+		}
+	}
+	reads := &client.Client{URL: w.url, Token: w.token("", home.VerbRead)}
+	if _, err := reads.Take(t.Context(), id, perdure.Memory(t.Context(), n.Store, id)); !errors.Is(err,
+		perdure.ErrDenied) {
+		t.Errorf("%v, want denied to who only reads", err)
+	}
+}
+
+func TestServersRefuseHostileEntriesByName(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Capsule = 64 << 10 })
+	all := w.token("", home.Verbs...)
+	n, id := traveller(t, 3)
+	_, other := traveller(t, 3)
+	var memory bytes.Buffer
+	if err := perdure.WriteMemory(&memory, perdure.Memory(t.Context(), n.Store, id)); err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/exchange/" + id.String() + "/entries"
+	if p := w.problem(all, "POST", "/v1/exchange/"+other.String()+"/entries", memory.Bytes(), 400); !strings.Contains(
+		p.Detail, "was announced") {
+		t.Errorf("another agent: %s", p.Detail)
+	}
+	if p := w.problem(all, "POST", path, []byte("nonsense"), 422); p.Rejection == nil {
+		t.Errorf("nonsense: %+v", p)
+	}
+	endless := bytes.Repeat(memory.Bytes(), 1000)
+	if p := w.problem(all, "POST", path, endless, 413); p.Kind != "too-large" {
+		t.Errorf("without end: %+v", p)
+	}
+	w.problem(all, "GET", "/v1/exchange/nonsense", nil, 400)
+	w.problem(all, "GET", "/v1/exchange?after=nonsense", nil, 400)
+	left, err := os.ReadDir(filepath.Join(w.home.Dir, "arriving"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v %v is left of them", left, err)
+	}
+	var l client.List
+	if w.call(all, "GET", "/v1/agents", nil, 200, &l); len(l.Agents) != 0 {
+		t.Errorf("something of them was stored: %+v", l.Agents)
+	}
+}
+
+func TestAClientBelievesNoReceiptThatIsNotSigned(t *testing.T) {
+	n, id := traveller(t, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // what was sent is of no interest
+		_, _ = io.WriteString(w, `{"agent":"`+id.String()+`","heads":[],"entries":2}`)
+	}))
+	defer srv.Close()
+	c := &client.Client{URL: srv.URL}
+	if r, err := c.Take(t.Context(), id, perdure.Memory(t.Context(), n.Store, id)); err == nil ||
+		!strings.Contains(err.Error(), "not signed") {
+		t.Errorf("%+v %v, want it refused", r, err)
+	}
+}
