@@ -314,8 +314,8 @@ func (c *Reader) next() (*perdure.Entry, error) {
 	if err == io.EOF {
 		r := reject(PredComplete, c.src.off, "$", "the end of the file", "an index")
 		if c.head.grows() {
-			r.Hint = "this is the file of a dir: store, which goes on being written and so has no end: make a capsule " +
-				"of it with perdure export FILE NEW, and use that"
+			r.Hint = "this is the file of a dir: store, which goes on being written and so has no end: make a " +
+				"capsule of it with perdure export FILE NEW, and use that"
 		}
 		return nil, r
 	}
