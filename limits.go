@@ -142,6 +142,8 @@ const (
 	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual
 	// entries since a snapshot.
 	loadBytes = 8 << 20
+	// firstBytes is how many are folded first when all of a memory is: those of some hundred usual entries.
+	firstBytes = 64 << 10
 	// defaultDeadline is how long an effect may take when neither its tool nor the proposal says.
 	defaultDeadline = 5 * time.Minute
 	// conditionEvery is how often a condition that reads the clock is looked at again.

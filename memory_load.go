@@ -164,13 +164,16 @@ func loadAfter(ctx context.Context, s Store, snap Item, from func(*Entry) (*Agen
 	return a.complete()
 }
 
-// covered yields entries after cover has seen them, by loadBytes of their bodies at a time.
+// covered yields entries after cover has seen them, some at first, then more and more at a time, up to loadBytes of
+// their bodies: a memory whose branches lie far apart is soon given up by whoever folds it as it comes, and what was
+// verified for that is verified again.
 func covered(entries iter.Seq2[*Entry, error]) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		var batch []*Entry
-		size := 0
+		size, most := 0, firstBytes
 		flush := func() bool {
 			cover(batch)
+			most = min(2*most, loadBytes)
 			for _, e := range batch {
 				if !yield(e, nil) {
 					return false
@@ -184,7 +187,7 @@ func covered(entries iter.Seq2[*Entry, error]) iter.Seq2[*Entry, error] {
 				_ = flush() && yield(nil, err)
 				return
 			}
-			if batch, size = append(batch, e), size+len(e.header)+len(e.body); size >= loadBytes && !flush() {
+			if batch, size = append(batch, e), size+len(e.header)+len(e.body); size >= most && !flush() {
 				return
 			}
 		}

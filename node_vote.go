@@ -72,16 +72,15 @@ func VoteOf(entries []*Entry, id AgentID, by Key) (Approval, error) {
 			return Approval{}, fmt.Errorf("entry %s does not follow the one before it", e.Name.Short())
 		}
 		ev, _ := e.content.(Event)
-		switch v := ev.Notice.(type) {
-		case Approval:
-			if i == len(entries)-1 && len(ev.Set) == 0 && ev.Data == nil {
-				return v, nil
-			}
-		case Joined:
-			continue
-		default:
+		if len(ev.Set) > 0 || ev.Data != nil { // whoever signs the last entry signs all of them
+			break
 		}
-		break
+		if v, is := ev.Notice.(Approval); is && i == len(entries)-1 {
+			return v, nil
+		}
+		if _, is := ev.Notice.(Joined); !is {
+			break
+		}
 	}
 	return Approval{}, errors.New("these entries are not one answer to a question, and nothing else")
 }

@@ -3,7 +3,7 @@
 //
 // A client sees only the agents that were started this way. What policy asks a person about is not the client's to
 // answer: such a task is in state auth-required until somebody here approves or denies. A question of the agent makes
-// it input-required, and the client may answer it, as the one that gave the task.
+// it input-required, and a client answers it for the person whose token it has; what a program says is no answer.
 package a2a
 
 import (
@@ -16,7 +16,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -35,7 +34,26 @@ type Server struct {
 	URL     string        // where Handler is mounted, for the card
 	Version string        // of the program
 
-	mu sync.Mutex // guards Home, and that one message starts one agent
+	// Desk is where clients speak to agents; nil: one of its own.
+	Desk *home.Desk
+	// Guests says that whoever comes is a visitor whom a gate let in, see home.WithVisitor, and others are refused.
+	// Else it is the owner of the home.
+	Guests bool
+}
+
+// verbs are what the verb a2a stands for. To answer for a person takes a verb of its own.
+var verbs = []string{home.VerbRead, home.VerbCreate, home.VerbEvent, home.VerbEnd}
+
+// visitor is whom a request is of: a program that speaks for them.
+func (s *Server) visitor(ctx context.Context) (*home.Visitor, error) {
+	v, err := home.VisitorNow(ctx)
+	if !s.Guests {
+		v, err = s.Desk.Host()
+	}
+	if err != nil {
+		return nil, wrong(err)
+	}
+	return v.Through("an A2A client", verbs...), nil
 }
 
 // The labels of an agent that is a task.
@@ -61,6 +79,9 @@ const (
 
 // Handler serves the protocol over JSON-RPC. Who may come this far is for whoever mounts it to decide.
 func (s *Server) Handler() http.Handler {
+	if s.Desk == nil {
+		s.Desk = &home.Desk{Home: s.Home, Store: s.Store, Node: s.Node}
+	}
 	inner := a2asrv.NewJSONRPCHandler(tasks{s})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
@@ -94,13 +115,16 @@ func wrong(err error) error {
 		message += "; " + hint
 	}
 	kind := a2a.ErrInternalError
-	switch {
-	case errors.Is(err, perdure.ErrInvalid), errors.Is(err, perdure.ErrTerminated):
+	switch home.KindOf(err) {
+	case home.KindInvalid, home.KindTerminated, home.KindRejected:
 		kind = a2a.ErrInvalidParams
-	case errors.Is(err, perdure.ErrNotFound):
+	case home.KindNotFound:
 		kind = a2a.ErrTaskNotFound
-	case errors.Is(err, perdure.ErrDenied):
+	case home.KindDenied:
 		kind = a2a.ErrUnauthorized
+	case home.KindUnknown:
+		kind = a2a.ErrUnauthenticated
+	default:
 	}
 	return &a2a.Error{Err: kind, Message: view.Cut(view.InText(message), maxProblem)}
 }
@@ -111,8 +135,12 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if agent.UnmarshalText([]byte(id)) != nil {
 		return nil, "", a2a.ErrTaskNotFound
 	}
+	v, err := s.visitor(ctx)
+	if err != nil {
+		return nil, "", err
+	}
 	trust := s.Node.Trusted()
-	if a, err = view.LookAt(ctx, s.Store, trust, agent); err != nil {
+	if a, err = s.Desk.Agent(ctx, v, agent.String()); err != nil {
 		return nil, "", wrong(err)
 	}
 	if a.Fold().Intent.Labels[contextLabel] == "" {
@@ -237,14 +265,18 @@ func (s *Server) take(ctx context.Context, req *a2a.SendMessageRequest) (a2a.Tas
 			answer[name] = value
 		}
 	}
-	ev := perdure.Event{Name: "message", ID: m.ID, By: "an A2A client for " + s.Node.Key.Name}
+	ev := perdure.Event{Name: "message", ID: m.ID}
 	if q, asks := a.Fold().Question(time.Now()); asks || a.Fold().Intent.Kind == perdure.ChatKind {
 		if ev.Name = perdure.AnswerEvent; q.To != "" {
 			answer["to"] = q.To
 		}
 	}
+	v, err := s.visitor(ctx)
+	if err != nil {
+		return "", err
+	}
 	if ev.Data, err = perdure.DataOf(answer); err == nil {
-		_, err = s.Node.Tell(ctx, a.ID(), ev)
+		_, _, err = s.Desk.Event(ctx, v, a.ID().String(), ev)
 	}
 	if err != nil {
 		return "", wrong(err)
@@ -278,27 +310,15 @@ func read(m *a2a.Message) (text string, data any, err error) {
 	return text, data, nil
 }
 
-// start starts the agent of a message, once.
+// start starts the agent of a message, once for each client, however often and in however many places it comes.
 func (s *Server) start(ctx context.Context, m *a2a.Message, goal string, inputs any) (a2a.TaskID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, err := view.Lister(s.Store)
+	v, err := s.visitor(ctx)
 	if err != nil {
-		return "", wrong(err)
-	}
-	for one, err := range l.List(ctx, perdure.Filter{Labels: map[string]string{messageLabel: m.ID}}) {
-		if err != nil {
-			return "", wrong(err)
-		}
-		return a2a.TaskID(one.Agent.String()), nil // it was sent before
+		return "", err
 	}
 	f := home.IntentFile{Goal: goal, Inputs: inputs,
-		Labels: map[string]string{contextLabel: cmp.Or(m.ContextID, a2a.NewContextID()), messageLabel: m.ID}}
-	g, err := f.Genesis(time.Now())
-	if err != nil {
-		return "", wrong(perdure.Invalid(err))
-	}
-	a, err := s.Home.Create(ctx, s.Store, g)
+		Labels: map[string]string{contextLabel: cmp.Or(m.ContextID, m.ID), messageLabel: m.ID}}
+	a, err := s.Desk.CreateOnce(ctx, v, &f, "a2a "+m.ID)
 	if err != nil {
 		return "", wrong(err)
 	}
@@ -358,12 +378,28 @@ func (t tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequ
 				st == a2a.TaskStateAuthRequired {
 				return
 			}
-			select {
-			case <-ctx.Done():
+			if !concerns(ctx, changed, now.ID) {
 				return
-			case <-changed.Signal:
-				changed.Take()
 			}
+		}
+	}
+}
+
+// concerns waits until the agent of a task may have changed, whatever others do. False: nobody waits any more.
+func concerns(ctx context.Context, changed *view.Changes, task a2a.TaskID) bool {
+	var id perdure.AgentID
+	if id.UnmarshalText([]byte(task)) != nil {
+		return false
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed.Signal:
+		}
+		ids, all := changed.Take()
+		if _, is := ids[id]; is || all {
+			return true
 		}
 	}
 }
@@ -390,8 +426,11 @@ func (t tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a
 	if err != nil {
 		return nil, err
 	}
-	speaking := perdure.WithSpeaker(ctx, "an A2A client for "+t.s.Node.Key.Name)
-	switch _, err := t.s.Node.Cancel(speaking, a.ID(), ""); {
+	v, err := t.s.visitor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch _, err := t.s.Desk.End(ctx, v, a.ID().String(), ""); {
 	case errors.Is(err, perdure.ErrTerminated):
 		return nil, a2a.ErrTaskNotCancelable
 	case err != nil:

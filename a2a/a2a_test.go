@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	proto "github.com/a2aproject/a2a-go/v2/a2a"
@@ -28,8 +29,17 @@ const script = `turns:
   - end: {note: "done", result: "${results.reply.result.say}"}
 `
 
+// gate lets everybody in as the same visitor.
+type gate struct{ visitor *home.Visitor }
+
+func (g *gate) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(home.WithVisitor(r.Context(), g.visitor, nil)))
+	})
+}
+
 // inWorld serves a home whose agents a node runs meanwhile, and connects a client of the protocol's own library.
-func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, url string)) {
+func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, g *gate)) {
 	t.Setenv("HOME", t.TempDir())
 	file := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
@@ -54,8 +64,13 @@ func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n
 		mux := http.NewServeMux()
 		web := httptest.NewServer(mux)
 		defer web.Close()
-		server := &a2a.Server{Home: h, Store: s, Node: n, URL: web.URL + "/a2a"}
-		mux.Handle("/a2a", server.Handler())
+		owner, err := h.Owner()
+		if err != nil {
+			return err
+		}
+		g := &gate{owner}
+		server := &a2a.Server{Home: h, Store: s, Node: n, URL: web.URL + "/a2a", Guests: true}
+		mux.Handle("/a2a", g.guard(server.Handler()))
 		mux.Handle("/.well-known/agent-card.json", server.Card())
 		card, err := agentcard.DefaultResolver.Resolve(ctx, web.URL)
 		if err != nil {
@@ -65,7 +80,7 @@ func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n
 		if err != nil {
 			return err
 		}
-		test(ctx, c, n, web.URL)
+		test(ctx, c, n, g)
 		stop()
 		return errors.Join(<-over, p.Close(), c.Destroy())
 	})
@@ -83,7 +98,7 @@ func message(text string, of *proto.Task) *proto.SendMessageRequest {
 }
 
 func TestAnAgentIsATask(t *testing.T) {
-	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ string) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ *gate) {
 		send := func(req *proto.SendMessageRequest, want proto.TaskState) *proto.Task {
 			t.Helper()
 			res, err := c.SendMessage(ctx, req)
@@ -146,7 +161,7 @@ func TestAnAgentIsATask(t *testing.T) {
 }
 
 func TestOnlyTasksAreSeen(t *testing.T) {
-	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ string) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ *gate) {
 		other, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "private"},
 			Charter: perdure.Charter{Scope: "home"}})
 		if err != nil {
@@ -197,6 +212,90 @@ func TestOnlyTasksAreSeen(t *testing.T) {
 		gone, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: tasks[0].ID})
 		if err != nil || gone.Status.State != proto.TaskStateCanceled {
 			t.Errorf("cancel: %+v, %v", gone, err)
+		}
+	})
+}
+
+// program is a visitor behind whom no person stands.
+func program(name string) *home.Visitor {
+	return &home.Visitor{Name: name, Verbs: []string{home.VerbA2A, home.VerbAnswer}, Scope: perdure.AnyScope,
+		Key: perdure.Key{name[0]}}
+}
+
+func TestAProgramDoesNotAnswerForAPerson(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, g *gate) {
+		g.visitor = program("crm")
+		send := func(text string, of *proto.Task) (*proto.Task, error) {
+			res, err := c.SendMessage(ctx, message(text, of))
+			if err != nil {
+				return nil, err
+			}
+			return res.(*proto.Task), nil
+		}
+		task, err := send("say hello", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := send("more about it", task); err != nil {
+			t.Fatal(err)
+		}
+		var id perdure.AgentID
+		if err := id.UnmarshalText([]byte(task.ID)); err != nil {
+			t.Fatal(err)
+		}
+		a, err := n.Load(ctx, id)
+		if err != nil || len(a.Fold().Asks) != 1 {
+			t.Fatalf("it asks %v, %v", a.Fold().Asks, err)
+		}
+		if _, err := n.Approve(ctx, id, a.Fold().Asks[0].Digest, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		for range c.SubscribeToTask(ctx, &proto.SubscribeToTaskRequest{ID: task.ID}) { // until it asks
+		}
+		if _, err := send("blue", task); err == nil || !strings.Contains(err.Error(), "is a program") {
+			t.Errorf("a program answered: %v", err)
+		}
+		for e, err := range perdure.Memory(ctx, n.Store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch ev, _ := e.Content().(perdure.Event); ev.Name {
+			case perdure.AnswerEvent:
+				t.Errorf("the answer of %s is in memory", ev.By)
+			case "message":
+				if !ev.Taint || ev.By != "an A2A client for crm" {
+					t.Errorf("what a program says: taint %v, by %q", ev.Taint, ev.By)
+				}
+			}
+		}
+	})
+}
+
+func TestAMessageStartsOneAgentPerClient(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, g *gate) {
+		req := message("say hello", nil)
+		req.Config = &proto.SendMessageConfig{ReturnImmediately: true}
+		start := func() proto.TaskID {
+			t.Helper()
+			res, err := c.SendMessage(ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.(*proto.Task).ID
+		}
+		g.visitor = program("one")
+		var both sync.WaitGroup
+		ids := make([]proto.TaskID, 8)
+		for i := range ids {
+			both.Go(func() { ids[i] = start() })
+		}
+		both.Wait()
+		g.visitor = program("two")
+		other := start()
+		for _, id := range ids {
+			if id != ids[0] || id == other {
+				t.Errorf("one client has %v, another %v", ids, other)
+			}
 		}
 	})
 }

@@ -30,7 +30,7 @@ type Log struct {
 	whole   int64           // where what is whole ends
 	rows    []row           // those that are not kept elsewhere
 	at      map[short]int32 // which entry of the file it is, of those in rows
-	heads   []perdure.Hash  // ascending
+	heads   headSet
 	snaps   []perdure.Cursor
 	bare    int64 // how many entries are
 	counted int   // of the entries, for what dropped says
@@ -356,8 +356,8 @@ func (l *Log) openFile() (disk.File, error) {
 // begun forgets everything but the file, of which nothing has been read yet.
 func (l *Log) begun(f disk.File) {
 	l.kept.close()
-	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, nil, nil, 0,
-		false, false, nil
+	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, headSet{},
+		nil, 0, false, false, nil
 	l.bare, l.counted, l.dropped, l.named = 0, 0, 0, false
 }
 
@@ -493,7 +493,7 @@ func (l *Log) refresh() error {
 func (l *Log) Heads() []perdure.Hash {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.heads)
+	return slices.Clone(l.heads.all())
 }
 
 // Len is how many entries there are.
@@ -508,7 +508,7 @@ func (l *Log) Due() perdure.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due perdure.Time
-	for _, h := range l.heads {
+	for _, h := range l.heads.all() {
 		i, _ := l.near(h)
 		if r, err := l.row(i); err == nil && r.due != 0 && (due == 0 || r.due < due) {
 			due = r.due

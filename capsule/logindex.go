@@ -126,7 +126,7 @@ func (l *Log) resume() {
 	l.kept = kept{base: l.base, secret: l.secret, gen: t.Gen, file: f, count: t.Count, stored: t.Count, whole: t.Whole,
 		heads: map[short]int32{}}
 	for _, h := range t.Heads {
-		l.heads = append(l.heads, h.Name)
+		l.heads.sorted = append(l.heads.sorted, h.Name)
 		l.kept.heads[short(h.Name[:16])] = h.Row
 	}
 	l.snaps, l.whole = t.Snaps, t.Whole
@@ -198,8 +198,7 @@ func (l *Log) find(name perdure.Hash) (int, bool, error) {
 // onTop reports whether an entry was written on a head, so that it cannot be there already.
 func (l *Log) onTop(e *perdure.Entry) bool {
 	return slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool {
-		_, head := slices.BinarySearchFunc(l.heads, p, perdure.Hash.Compare)
-		return head
+		return l.heads.has(p)
 	})
 }
 
@@ -265,7 +264,7 @@ func (l *Log) Keep() error {
 	if t.Begin, t.End, err = l.probe(l.whole); err != nil {
 		return err
 	}
-	for _, h := range l.heads {
+	for _, h := range l.heads.all() {
 		i, ok := l.near(h)
 		if !ok {
 			return errRows

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
@@ -323,12 +322,10 @@ func (l *Log) add(r row, e *perdure.Entry) {
 	if r.bare {
 		l.bare++
 	}
-	if e.Kind == perdure.KindSnapshot && (len(l.heads) == 0 || slices.Equal(l.heads, e.Parents)) {
+	if e.Kind == perdure.KindSnapshot && (l.heads.len() == 0 || l.heads.are(e.Parents)) {
 		l.snaps = append(l.snaps, perdure.Cursor(l.len()))
 	}
-	l.heads = slices.DeleteFunc(l.heads, func(h perdure.Hash) bool { return slices.Contains(e.Parents, h) })
-	i, _ := slices.BinarySearchFunc(l.heads, r.name, perdure.Hash.Compare)
-	l.heads = slices.Insert(l.heads, i, r.name)
+	l.heads.add(r.name, e.Parents)
 }
 
 // Read returns entries after a cursor: at most n of them, and no more once they are some megabytes.

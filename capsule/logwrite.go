@@ -161,7 +161,7 @@ func (l *Log) Has(name perdure.Hash) bool {
 }
 
 // LockedHeads is Heads for a Log that is locked.
-func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads) }
+func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads.all()) }
 
 // Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping
 // perdure.ErrNotFound if one of them is not there. The Log is locked.
@@ -280,7 +280,7 @@ func (l *Log) exported() iter.Seq2[*perdure.Entry, error] {
 		}
 		var o ReadOptions
 		if l.head.Binding == Detached {
-			beside, err := os.Open(l.path + SigExt)
+			beside, err := SignaturesOf(l.path, os.Open, o)
 			if err != nil {
 				yield(nil, reject(PredBinding, 0, "$.binding", "detached signatures",
 					"the file of signatures beside it, "+SigExt))

@@ -312,7 +312,12 @@ func (c *Reader) frame() (*frame, error) {
 func (c *Reader) next() (*perdure.Entry, error) {
 	f, err := c.frame()
 	if err == io.EOF {
-		return nil, reject(PredComplete, c.src.off, "$", "the end of the file", "an index")
+		r := reject(PredComplete, c.src.off, "$", "the end of the file", "an index")
+		if c.head.grows() {
+			r.Hint = "this is the file of a dir: store, which goes on being written and so has no end: make a capsule " +
+				"of it with perdure export FILE NEW, and use that"
+		}
+		return nil, r
 	}
 	if err != nil {
 		return nil, err

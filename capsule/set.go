@@ -160,19 +160,28 @@ func (s *Set) export(ctx context.Context, st perdure.Store, id perdure.AgentID, 
 		return "", err
 	}
 	name := FileName(a.Fold().Intent.Name, id)
-	capsule := func() error {
-		return s.write(name, func(w io.Writer) error {
-			_, err := Export(ctx, w, st, id, o)
-			return err
-		})
-	}
 	if o.Binding == Detached {
-		return name, s.write(name+SigExt, func(sigs io.Writer) error {
-			o.Signatures = sigs
-			return capsule()
+		staged := name + SigExt + StagedExt
+		err := s.write(name, func(w io.Writer) error {
+			return s.write(staged, func(sigs io.Writer) error {
+				o.Signatures = sigs
+				_, err := Export(ctx, w, st, id, o)
+				return err
+			})
 		})
+		if err == nil {
+			err = s.root.Rename(staged, name+SigExt)
+		}
+		if err == nil {
+			err = s.root.Sync(path.Dir(name))
+		}
+		return name, err
 	}
-	if err = capsule(); err == nil {
+	err = s.write(name, func(w io.Writer) error {
+		_, err := Export(ctx, w, st, id, o)
+		return err
+	})
+	if err == nil {
 		err = s.root.Remove(name + SigExt) // of the capsule that was there
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,7 +281,7 @@ func (s *Set) open(name string, o *ReadOptions) (f *os.File, done func(), err er
 	if o.Chunks == nil {
 		o.Chunks = s
 	}
-	sigs, err := s.File(name + SigExt)
+	sigs, err := SignaturesOf(name, s.File, *o)
 	switch {
 	case err == nil:
 		o.Signatures = sigs

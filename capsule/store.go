@@ -144,7 +144,7 @@ func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.
 	return s.use(ctx, "append to", id, true, func() error {
 		var held []perdure.Hash
 		if s.log != nil {
-			held = s.log.heads
+			held = s.log.heads.all()
 		}
 		if !slices.Equal(held, slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)) {
 			return perdure.ErrConflict
@@ -183,7 +183,7 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 	return s.use(ctx, "replace", id, true, func() error {
 		var held []perdure.Hash
 		if s.log != nil {
-			held = s.log.heads
+			held = s.log.heads.all()
 		}
 		switch {
 		case s.looks:
@@ -409,7 +409,7 @@ func (l *Log) finish() error {
 	if err := l.absorb(); err != nil {
 		return err
 	}
-	x := Index{Entries: int64(len(l.rows)), Heads: l.heads, Length: l.whole, Digest: perdure.Hash(h.Sum(nil))}
+	x := Index{Entries: int64(len(l.rows)), Heads: l.heads.all(), Length: l.whole, Digest: perdure.Hash(h.Sum(nil))}
 	for i, r := range l.rows {
 		if !r.bare {
 			x.Bodies++

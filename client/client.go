@@ -140,21 +140,15 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		}
 	}
 	for try := 1; ; try++ {
-		res, safe, err := c.send(ctx, method, path, "application/json", bytes.NewReader(body), in != nil, options...)
-		if err != nil {
-			if !safe || try == maxTries || ctx.Err() != nil {
-				return nil, err
-			}
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(time.Duration(try*try) * 50 * time.Millisecond):
-			}
-			continue
+		h, again, err := c.try(ctx, method, path, body, in != nil, out, options...)
+		if err == nil || !again || try == maxTries || ctx.Err() != nil {
+			return h, err
 		}
-		h := res.Header
-		err = read(res, out)
-		return h, err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Duration(try*try) * 50 * time.Millisecond):
+		}
 	}
 }
 
@@ -172,6 +166,23 @@ func (c *Client) post(ctx context.Context, path string, in any) (*http.Response,
 		return nil, read(res, nil)
 	}
 	return res, nil
+}
+
+// try sends a request once. Again says that the connection broke, and that it may be sent again.
+func (c *Client) try(
+	ctx context.Context,
+	method, path string,
+	body []byte,
+	has bool,
+	out any,
+	options ...Option,
+) (h http.Header, again bool, err error) {
+	res, safe, err := c.send(ctx, method, path, "application/json", bytes.NewReader(body), has, options...)
+	if err != nil {
+		return nil, safe, err
+	}
+	err = read(res, out)
+	return res.Header, safe && errors.Is(err, errBroken), err
 }
 
 // send sends a request. Safe says whether it may be sent again.
@@ -222,12 +233,15 @@ func (c *Client) send(
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 
+// errBroken says that the connection broke before the end of an answer.
+var errBroken = errors.New("the connection broke")
+
 // read reads an answer.
 func read(res *http.Response, out any) error {
 	defer func() { _ = res.Body.Close() }() // all of it was read
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the answer: %w: %w", errBroken, err)
 	}
 	if res.StatusCode/100 != 2 {
 		return problemOf(res, b)

@@ -121,7 +121,7 @@ func (c *Client) follow(
 		}
 		switch ev.name {
 		case "reset":
-			*after = ""
+			*after = "start" // everything follows, also over another connection
 		case "ended":
 			if t.Ends {
 				return got, errOver

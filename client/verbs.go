@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -316,6 +317,13 @@ func (c *Client) vote(
 		}
 		by, name = me.Key, me.Name
 	}
+	until, err := b.until(time.Now())
+	if err != nil {
+		return out, err
+	}
+	if b.Expires = ""; until != 0 { // what is signed is a time, and it is chosen here
+		b.Expires = until.String()
+	}
 	u, err := tell[Unsigned](
 		ctx,
 		c,
@@ -347,7 +355,7 @@ func (c *Client) vote(
 	}
 	want, err := perdure.VoteOf(entries, q.Agent, by)
 	if err == nil &&
-		(want.Approve != approve || want.Digest != q.Digest || want.Decision != q.Decision || want.Note != b.Note) {
+		want != (perdure.Approval{Approve: approve, Digest: q.Digest, Decision: q.Decision, Note: b.Note, Expires: until}) {
 		err = errors.New("the server prepared another answer than was asked for; nothing was signed")
 	}
 	if err == nil {
@@ -365,6 +373,27 @@ func (c *Client) vote(
 		signed.Entries = append(signed.Entries, bytes)
 	}
 	return tell[Told](ctx, c, agentPath(q.Agent.String(), "/votes"), signed, options...)
+}
+
+// until is when an unused approval lapses; zero: never.
+func (b *Ballot) until(now time.Time) (perdure.Time, error) {
+	if b.Expires == "" {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, b.Expires)
+	if err != nil {
+		d, bad := time.ParseDuration(b.Expires)
+		if bad != nil {
+			return 0, perdure.Invalid(
+				fmt.Errorf("expires %q: want a time such as 2030-01-31T12:00:00Z, or a duration such as 1h30m", b.Expires),
+			)
+		}
+		at = now.Add(d)
+	}
+	if !at.After(now) {
+		return 0, perdure.Invalid(fmt.Errorf("expires %q has passed; name a later time", b.Expires))
+	}
+	return perdure.TimeOf(at), nil
 }
 
 // question is what is to be signed, and what it is about: the action is that of the entries that decided it, and the

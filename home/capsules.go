@@ -48,7 +48,7 @@ func Companions(name string, o *capsule.ReadOptions) (done func() error, err err
 		return nil, err
 	}
 	o.Chunks = set
-	sig, err := disk.Open(name + capsule.SigExt)
+	sig, err := capsule.SignaturesOf(name, disk.Open, *o)
 	switch {
 	case err == nil:
 		o.Signatures = sig

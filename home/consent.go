@@ -136,6 +136,9 @@ func (h *Home) Consent() error {
 		h.judge(true)
 		return nil
 	}
+	if err := h.keyWhole(); err != nil {
+		return err
+	}
 	parts, digest, err := h.said()
 	if err != nil {
 		return err
@@ -165,6 +168,16 @@ func (h *Home) Consent() error {
 			"nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
 		"read it, then perdure key accept; or name the home yourself: "+h.Dir)
 
+}
+
+// keyWhole says that the file of the key is damaged, if so: whoever accepts the home could do nothing with it. Whatever
+// else is wrong with the key is said where it is needed.
+func (h *Home) keyWhole() error {
+	_, err := keyfile.Read(filepath.Join(h.Dir, KeyFile))
+	if damaged := new(perdure.Hint); errors.As(err, &damaged) {
+		return err
+	}
+	return nil
 }
 
 // settled reports whether what a home says counts without asking anybody.

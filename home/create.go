@@ -21,11 +21,11 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if err != nil {
 		return nil, err
 	}
-	return createBy(ctx, n, g)
+	return h.createBy(ctx, n, g)
 }
 
 // createBy makes an agent by a node whose name was checked, and lists it.
-func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
+func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
 	if err := checkKind(g.Intent.Kind); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,10 @@ func createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdu
 	if a, err = n.Create(ctx, g); err != nil {
 		return nil, err
 	}
-	return a, Index(ctx, s, a)
+	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
+		h.note("%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+	}
+	return a, nil
 }
 
 // checkKind refuses the kinds of agents that only memory makes: one that somebody else made could pass for a role, or

@@ -27,8 +27,11 @@ type Visitor struct {
 	Speaks bool
 	Scope  string   // of the agents there are for them; AnyScope: all
 	Verbs  []string // nil: all
-	Link   *Bound   // the one question they may answer; nil: any
+	// grants say what they may where, if that is not the same everywhere. Then Scope and Verbs cover all of them.
+	grants []grant
+	Link   *Bound // the one question they may answer; nil: any
 	token  *Token
+	host   bool // the owner of the home where they are at home
 }
 
 // Visit is who has a token, or what is wrong with it.
@@ -62,76 +65,6 @@ func (h *Home) Owner() (*Visitor, error) {
 	return v, nil
 }
 
-// Peer is who has shown a key: what they may follows from what the home trusts the key with. It is refused if that is
-// nothing.
-func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
-	t, err := h.Trust()
-	if err != nil {
-		return nil, err
-	}
-	v := &Visitor{Name: k.Short(), Key: k}
-	var rights perdure.Right
-	for _, who := range t.Trustees() {
-		if who.Key != k || who.Revoked || !t.Allows(k, who.Rights, who.Scope) {
-			continue
-		}
-		if rights == 0 || who.Rights >= rights { // of several lines the widest
-			rights, v.Scope = who.Rights, who.Scope
-		}
-		if who.Name != "" {
-			v.Name = who.Name
-		}
-	}
-	switch {
-	case rights == 0:
-		return nil, perdure.WithHint(
-			fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
-			"perdure key trust "+k.String(),
-		)
-	case rights&perdure.MayOwn != 0:
-		v.Speaks = true
-		return v, nil
-	}
-	v.Verbs = []string{VerbRead, VerbExport}
-	if rights&perdure.MayAuthor != 0 {
-		v.Verbs = append(v.Verbs, VerbCreate, VerbEvent, VerbPause, VerbEnd, VerbImport)
-	}
-	if rights&perdure.MayApprove != 0 {
-		v.Speaks, v.Verbs = true, append(v.Verbs, VerbApprove, VerbAnswer, VerbResume, VerbSettle)
-	}
-	return v, nil
-}
-
-// May refuses a verb that the visitor has no right to.
-func (v *Visitor) May(verb string) error {
-	if v.Verbs == nil || slices.Contains(v.Verbs, verb) {
-		return nil
-	}
-	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
-		"use a token that permits it: perdure token new --verbs "+verb,
-	)
-}
-
-// doing is a verb in a sentence: some are the names of what they permit.
-func doing(verb string) string {
-	switch verb {
-	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
-		return "use " + verb
-	case VerbEvent:
-		return "send events"
-	}
-	return verb
-}
-
-// Sees reports whether agents of a scope are there for the visitor.
-func (v *Visitor) Sees(scope string) bool {
-	return v.Scope == perdure.AnyScope || v.Scope == "" || perdure.InScope(scope, v.Scope)
-}
-
-// Everything reports whether all agents are there for the visitor.
-func (v *Visitor) Everything() bool { return v.Scope == perdure.AnyScope || v.Scope == "" }
-
 // ID is what tells one visitor from another: the token, the key, or the owner.
 func (v *Visitor) ID() string {
 	switch {
@@ -148,7 +81,7 @@ func (v *Visitor) ID() string {
 type Desk struct {
 	Home  *Home
 	Store perdure.Store
-	Node  *perdure.Node // stores what is said; its key is that of the home, and never votes
+	Node  *perdure.Node // stores what is said; its key is that of the home, and votes for nobody but its host
 
 	Turns turns.Turns[perdure.AgentID]
 
@@ -226,7 +159,7 @@ func (d *Desk) told(ctx context.Context, e *perdure.Entry, err error) (*Told, er
 	if err != nil {
 		return nil, err
 	}
-	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e) // the entry is durable: what follows only says so
+	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e), nil // the entry is durable: what follows only says so
 }
 
 // verb finds an agent, and has the visitor tell it something.
@@ -250,6 +183,9 @@ func (d *Desk) verb(
 	defer done()
 	a, err := d.load(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := v.MayIn(verb, a.Fold().Charter.Scope); err != nil {
 		return nil, err
 	}
 	e, err := do(perdure.WithSpeaker(ctx, v.Name), a)
@@ -284,9 +220,12 @@ func (d *Desk) Event(
 	}
 	defer done()
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
-	if ev.ID != "" {
+	if ev.ID != "" || v.grants != nil {
 		var a *perdure.Agent
 		if a, err = d.load(ctx, id); err == nil {
+			scope := a.Fold().Charter.Scope
+			err = v.MayIn(verb, scope)
+			ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
 			before = a.Fold().Received(&ev)
 		}
 	}
@@ -297,6 +236,16 @@ func (d *Desk) Event(
 		err = missing(arg)
 	}
 	return e, before, err
+}
+
+// Received reports whether an event of the visitor was received before, so that it would change nothing.
+func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.Event) (bool, error) {
+	a, err := d.Agent(ctx, v, arg)
+	if err != nil {
+		return false, err
+	}
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	return a.Fold().Received(&ev), nil
 }
 
 // mayAnswer refuses an answer of a program, and any other verb the visitor has no right to.
@@ -399,39 +348,40 @@ func (d *Desk) Settle(ctx context.Context, v *Visitor, arg, decision string, s p
 	return out, err
 }
 
-// Create makes an agent in the visitor's scope.
-func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.Agent, error) {
+// genesis is what an agent in the visitor's scope begins with.
+func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error) {
 	if err := v.May(VerbCreate); err != nil {
-		return nil, err
+		return g, err
 	}
-	if f.Scope == "" && !v.Everything() {
-		f.Scope = v.Scope
+	if f.Scope == "" {
+		f.Scope = v.home(VerbCreate)
 	}
-	if f.Scope != "" && !v.Sees(f.Scope) {
-		return nil, fmt.Errorf(
-			"%w: %s may create agents in scope %s and below, not in %s",
-			perdure.ErrDenied,
-			v.Name,
-			v.Scope,
-			f.Scope,
-		)
+	if f.Scope != "" {
+		if err := v.MayIn(VerbCreate, f.Scope); err != nil {
+			return g, err
+		}
 	}
 	if err := d.Home.NameKeys(f); err != nil {
-		return nil, err
+		return g, err
 	}
-	g, err := f.Genesis(time.Now())
-	if err != nil {
-		return nil, perdure.Invalid(err)
+	if g, err = f.Genesis(time.Now()); err != nil {
+		return g, perdure.Invalid(err)
 	}
 	for _, name := range append(f.Policies, f.StateSchema) { // a visitor reads no files here
 		if _, err := perdure.ParseHash(name); err != nil && name != "" {
-			return nil, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
+			return g, perdure.Invalid(fmt.Errorf("%s: want the hash of a schema or policy that this home has", name))
 		}
 	}
 	if err := d.names(v, g.Charter.Scope, g.Charter); err != nil {
-		return nil, err
+		return g, err
 	}
-	if err := f.Refer(d.Home, "", &g); err != nil {
+	return g, f.Refer(d.Home, "", &g)
+}
+
+// Create makes an agent in the visitor's scope.
+func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.Agent, error) {
+	g, err := d.genesis(v, f)
+	if err != nil {
 		return nil, err
 	}
 	if len(g.Charter.Policies) > 0 {
@@ -440,7 +390,7 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
 		return nil, err
 	}
-	return createBy(ctx, d.Node, g)
+	return d.Home.createBy(ctx, d.Node, g)
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.
@@ -453,6 +403,7 @@ func (d *Desk) List(
 ) ([]Listed, string, error) {
 	if !v.Everything() {
 		switch {
+		case v.Scope == perdure.AnyScope: // several, which have nothing in common
 		case f.Scope == "" || perdure.InScope(v.Scope, f.Scope):
 			f.Scope = v.Scope
 		case !v.Sees(f.Scope):
@@ -500,15 +451,16 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 	if err != nil {
 		return nil, err
 	}
+	if f.Over == nil || f.Over.Scope == "" {
+		if err := v.MayIn(VerbCreate, p.Agent.Fold().Charter.Scope); err != nil {
+			return nil, err
+		}
+	}
 	if f.Over != nil {
-		if f.Over.Scope != "" && !v.Sees(f.Over.Scope) {
-			return nil, fmt.Errorf(
-				"%w: %s may create agents in scope %s and below, not in %s",
-				perdure.ErrDenied,
-				v.Name,
-				v.Scope,
-				f.Over.Scope,
-			)
+		if f.Over.Scope != "" {
+			if err := v.MayIn(VerbCreate, f.Over.Scope); err != nil {
+				return nil, err
+			}
 		}
 		if f.Over.StateSchema != "" || len(f.Over.Policies) > 0 {
 			return nil, perdure.Invalid(
@@ -568,15 +520,15 @@ func (d *Desk) Import(
 	if err := d.Home.admitting(ctx, in); err != nil {
 		return nil, err
 	}
-	if !v.Everything() {
+	if !v.Everything() || v.grants != nil {
 		a, err := d.load(ctx, head.Agent)
-		if err == nil && !v.Sees(a.Fold().Charter.Scope) || err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		if err == nil && v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || err != nil && !errors.Is(err, perdure.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
 		}
 		admit := in.Admit
 		in.Admit = func(a *perdure.Agent) perdure.Verdict {
-			if scope := a.Fold().Charter.Scope; !v.Sees(scope) {
-				why := fmt.Sprintf("its scope is %s, and %s may import into %s", scope, v.Name, v.Scope)
+			if scope := a.Fold().Charter.Scope; v.MayIn(VerbImport, scope) != nil {
+				why := fmt.Sprintf("its scope is %s, and %s may not import into that", scope, v.Name)
 				return perdure.Verdict{Answer: perdure.Deny, Reason: why}
 			}
 			return admit(a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -30,6 +31,20 @@ func (v *Visitor) Voter() error {
 	return perdure.WithHint(fmt.Errorf("%w: votes count per key, and this token unlocks none", perdure.ErrDenied),
 		"use a token of a person (perdure token new NAME --person), or sign the answer yourself: perdure --server URL "+
 			"approve signs with the key of your own home")
+}
+
+// Votable is the open question of a digest, if an answer of the visitor would count.
+func (d *Desk) Votable(v *Visitor, a *perdure.Agent, digest perdure.Hash, approve bool) (*perdure.Asking, error) {
+	if err := v.MayIn(VerbApprove, a.Fold().Charter.Scope); err != nil {
+		return nil, err
+	}
+	if err := v.Voter(); err != nil {
+		return nil, err
+	}
+	if err := d.ownVote(v, v.Person.Key(), digest); err != nil {
+		return nil, err
+	}
+	return d.Node.VotableBy(a, v.Person.Key(), digest, approve)
 }
 
 // Vote records what the person whose token it is says about exactly one effect. An answer that is there already changes
@@ -107,6 +122,9 @@ func (d *Desk) Take(
 	if err != nil {
 		return nil, false, perdure.Invalid(err)
 	}
+	if err := v.MayIn(VerbApprove, a.Fold().Charter.Scope); err != nil {
+		return nil, false, err
+	}
 	if err := d.ownVote(v, by, vote.Digest); err != nil {
 		return nil, false, err
 	}
@@ -120,7 +138,7 @@ func (d *Desk) Take(
 
 // ownVote refuses the key of the home, and what a link is not for.
 func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
-	if by == d.Node.Key.Key() {
+	if by == d.Node.Key.Key() && !v.host {
 		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
 			"on its machine, in its home, answer without --server and PERDURE_SERVER; elsewhere, with a token or a key of "+
 				"your own, which the agent asks: perdure new --approver NAME")
@@ -144,6 +162,9 @@ func (d *Desk) votable(
 	a, err := d.Agent(ctx, v, arg)
 	if err == nil {
 		vote.Digest, err = view.Asked(a, b.Digest)
+	}
+	if err == nil {
+		err = v.MayIn(VerbApprove, a.Fold().Charter.Scope)
 	}
 	if err == nil {
 		err = d.ownVote(v, by, vote.Digest)
@@ -245,33 +266,66 @@ func (d *Desk) NewLink(
 // Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer
 // elsewhere sees in them what the digest stands for.
 func (d *Desk) Evidence(ctx context.Context, id perdure.AgentID, decision perdure.Hash) ([]*perdure.Entry, error) {
-	var advice, decided *perdure.Entry
-	recent := map[perdure.Hash]*perdure.Entry{}
-	for e, err := range perdure.Memory(ctx, d.Store, id) {
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case e.Kind == perdure.KindAdvice:
-			recent[e.Name] = e
-			if len(recent) > maxProposed { // what is decided late was proposed lately
-				clear(recent)
-			}
-		case e.Name == decision:
-			decided = e
-			if x, ok := e.Content().(perdure.Decision); ok {
-				advice = recent[x.Advice]
-			}
-		}
-		if decided != nil {
-			break
-		}
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := d.entry(ctx, a, decision)
+	if err != nil {
+		return nil, err
 	}
 	if decided == nil {
 		return nil, perdure.Missing("there is no decision " + decision.Short())
 	}
-	if advice == nil {
+	x, _ := decided.Content().(perdure.Decision)
+	if x.Advice.IsZero() {
 		return []*perdure.Entry{decided}, nil
 	}
+	advice, err := d.entry(ctx, a, x.Advice)
+	if advice == nil || err != nil {
+		return []*perdure.Entry{decided}, err
+	}
 	return []*perdure.Entry{advice, decided}, nil
+}
+
+// maxParts is how many parts of a memory are looked through one by one, from the newest: what people are asked about
+// was decided lately.
+const maxParts = 8
+
+// entry is an entry of an agent; nil: it has none of that name. What is recent is looked through first, then the memory
+// from snapshot to snapshot, the newest part first.
+func (d *Desk) entry(ctx context.Context, a *perdure.Agent, name perdure.Hash) (*perdure.Entry, error) {
+	for e := range a.Recent() {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	end := perdure.Cursor(math.MaxInt64)
+	for part := 0; end > 0; part++ {
+		from := perdure.Cursor(0)
+		if part < maxParts {
+			for snap, err := range d.Store.Snapshots(ctx, a.ID()) {
+				if err != nil {
+					return nil, err
+				}
+				if snap.Cursor < end {
+					from = snap.Cursor
+					break
+				}
+			}
+		}
+		for item, err := range d.Store.Entries(ctx, a.ID(), from) {
+			switch {
+			case err != nil:
+				return nil, err
+			case item.Name == name:
+				return item.Entry, nil
+			}
+			if item.Cursor >= end {
+				break
+			}
+		}
+		end = from
+	}
+	return nil, nil
 }

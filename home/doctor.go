@@ -393,10 +393,15 @@ func (d *Doctor) key() {
 		d.say("key", Unwell, fix, "%v", err)
 		return
 	}
-	t, err := d.h.Trust()
+	t, err := d.h.ReadTrust() // as it is written: whoever has a key trusts it
 	switch {
 	case err != nil:
 		d.say("trust", Unwell, "correct that line of "+filepath.Join(d.h.Dir, TrustFile), "%v", err)
+	case !t.Allows(s.Key(), perdure.MayOwn, "home") && slices.ContainsFunc(t.Trustees(), founding):
+		d.say("key", Unwell, "put the key of this home back; or, if this one is to take its place: perdure key trust "+
+			s.VerifierKey()+" --rights own", "%s %s is not the key that this home was made with: agents here answer to "+
+			"another", s.Name, s.Key().Short())
+		return
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
 		d.say("trust", Odd, "perdure key trust "+s.VerifierKey()+" --rights own",
 			"this store's own key is not trusted with what it writes")
@@ -404,6 +409,11 @@ func (d *Doctor) key() {
 		d.say("trust", Well, "", "%s named", view.Several(int64(len(t.Trustees())), "key"))
 	}
 	d.say("key", Well, "", "%s %s, readable by its owner alone", s.Name, s.Key().Short())
+}
+
+// founding reports whether a line of the trust file is that of a key that was made with the home.
+func founding(who perdure.Trustee) bool {
+	return who.Rights&perdure.MayOwn != 0 && !who.Revoked && who.Comment == madeComment
 }
 
 // reindexer is a store that can rebuild its indexes from its entries.

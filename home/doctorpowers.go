@@ -2,6 +2,7 @@ package home
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -170,6 +172,9 @@ func (d *Doctor) files() {
 		d.say("files", Unwell, "mkdir -p "+dir+", or name another folder for files in node.yaml", "%v", err)
 	} else if dir != "" && !info.IsDir() {
 		d.say("files", Unwell, "name a folder for files in node.yaml", "%s is no folder", dir)
+	} else if err := d.h.apart(dir); dir != "" && err != nil {
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("files", Unwell, cmp.Or(hint, "name another folder for files in node.yaml"), "%v", err)
 	} else if dir != "" {
 		d.say("files", Well, "", "%s", dir)
 	}
@@ -235,7 +240,7 @@ func (d *Doctor) server(s mcpServer) {
 	d.say("mcp", Well, "", "%s has %s", m.Name, view.Several(int64(len(tools)), "tool"))
 }
 
-// advisors looks whether each could be asked: it loads, and its key is there. Nothing is sent.
+// advisors looks whether each could be asked: it loads, its key is there, and its server answers and takes the key.
 func (d *Doctor) advisors() {
 	if _, err := ReadPrices(d.p.Prices); err != nil {
 		_, hint := view.Explain(err, "perdure doctor")
@@ -253,11 +258,38 @@ func (d *Doctor) advisors() {
 			d.say("advisor", Unwell, "set it in the environment, or in the file of secrets", "%s: %v", name, err)
 			continue
 		}
-		d.say("advisor", Well, "", "%s is %s", name, source)
+		d.reach(a, name, source)
 	}
 	if len(d.p.Advisors) == 0 {
 		d.say("advisor", Odd, "name one in node.yaml",
 			"there is none: nodes here can only go on with what is already decided")
+	}
+}
+
+// modelPatience is how long the server of a model may take to say which models it has.
+const modelPatience = 4 * time.Second
+
+// reach asks the server of a model which models it has, which costs nothing.
+func (d *Doctor) reach(a perdure.Advisor, name, source string) {
+	var err error
+	if l, ok := a.(*advisor.LLM); ok {
+		if m, ok := l.Model.(interface{ Reach(context.Context) error }); ok {
+			ctx, cancel := context.WithTimeout(d.ctx, modelPatience)
+			err = m.Reach(ctx)
+			cancel()
+		}
+	}
+	switch {
+	case err == nil:
+		d.say("advisor", Well, "", "%s is %s", name, source)
+	case errors.Is(err, perdure.ErrDenied):
+		d.say("advisor", Unwell, "put the right key into the environment, or into the file of secrets", "%s: %v", name,
+			err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		d.say("advisor", Unwell, "start that server, or correct the address in node.yaml", "%s: %v", name, err)
+	default:
+		d.say("advisor", Odd, "look whether that server can be reached from here",
+			"%s is %s, which could not be checked: %v", name, source, err)
 	}
 }
 

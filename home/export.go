@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -125,12 +126,36 @@ func (w *exporter) write(ctx context.Context) error {
 		return errors.Join(fill(w.Out), ctx.Err())
 	case w.Detached:
 		w.Binding = capsule.Detached
-		return disk.WriteWhole(w.File+capsule.SigExt, func(sig io.Writer) error {
-			w.Signatures = sig
-			return disk.WriteWhole(w.File, fill)
-		})
+		return w.writePair(fill)
 	}
-	return disk.WriteWhole(w.File, fill)
+	err := disk.WriteWhole(w.File, fill)
+	for _, of := range []string{"", capsule.StagedExt} { // the signatures of the capsule that was there
+		if err == nil && w.Replace {
+			err = disk.Remove(w.File + capsule.SigExt + of)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// writePair writes a capsule and its detached signatures, in the order that capsule.SignaturesOf reads them by.
+func (w *exporter) writePair(fill func(io.Writer) error) error {
+	staged := w.File + capsule.SigExt + capsule.StagedExt
+	err := disk.WriteWhole(w.File, func(to io.Writer) error {
+		return disk.WriteWhole(staged, func(sig io.Writer) error {
+			w.Signatures = sig
+			return fill(to)
+		})
+	})
+	if err == nil {
+		err = disk.Rename(staged, w.File+capsule.SigExt)
+	}
+	if err == nil {
+		err = disk.Sync(filepath.Dir(w.File))
+	}
+	return err
 }
 
 // fill writes the capsule to a file that can be written; not before that the seat is handed over.

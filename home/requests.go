@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -40,13 +41,9 @@ func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
 		return nil, nil
 	}
 	// What is kept before something is done must be on the disk by then: full syncs.
-	db, err := sql.Open(
-		"sqlite",
-		"file:"+filepath.Join(
-			h.Dir,
-			requestsFile,
-		)+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(10000)&_txlock=immediate",
-	)
+	path := url.URL{Path: filepath.Join(h.Dir, requestsFile)} // ?, # and % mean something in the name of a database
+	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+
+		"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", requestsFile, err)
 	}
@@ -141,12 +138,7 @@ func (r *Requests) Once(ctx context.Context, s perdure.Store, q Keyed) (answer [
 	answer, err = q.Do(perdure.WithJournal(ctx, func(id perdure.AgentID, entries []*perdure.Entry) error {
 		return r.journal(ctx, key, q.Print, id, entries)
 	}))
-	if err != nil { // nothing was done, or it can be asked again
-		_, _ = r.db.ExecContext(
-			context.WithoutCancel(ctx),
-			"DELETE FROM requests WHERE key = ?",
-			key[:],
-		) // its entries are looked for if not
+	if err != nil { // what was journaled may be durable all the same: whoever asks again has it looked for
 		return nil, false, err
 	}
 	return answer, false, r.keep(context.WithoutCancel(ctx), key, q.Print, answer)
@@ -212,7 +204,8 @@ func (r *Requests) keep(ctx context.Context, key, print [32]byte, answer []byte)
 	return nil
 }
 
-// recover is the answer to a request whose server was killed, if its entries were stored by then; nil: they were not.
+// recover is the answer to a request whose answer was lost, with its server or by an error after its entries were
+// stored; nil: they were not.
 func (r *Requests) recover(ctx context.Context, s perdure.Store, q Keyed, was *row) ([]byte, error) {
 	var id perdure.AgentID
 	if len(was.agent) != len(id) {

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,42 +18,56 @@ type Told struct {
 	Entry    perdure.Hash    `json:"entry"`
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
-	Standing string          `json:"standing"`
+	Standing string          `json:"standing"`         // empty: it cannot be said
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
 	// it is an answer that counts elsewhere: the agent does not count here
 	SendBack bool `json:"-"`
 
-	Now *perdure.Agent `json:"-"` // as it is now
+	Now *perdure.Agent `json:"-"` // as it is now; nil: it cannot be read
 }
 
-// Told says what an entry told an agent. The entry is durable: that something went wrong here undoes nothing.
-func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) (*Told, error) {
-	a, err := h.Load(ctx, s, e.ID())
-	if err != nil {
-		return nil, err
+// Told says what an entry told an agent. The entry is durable: that something went wrong since undoes nothing, and is
+// noted. How the agent stands is left out then.
+func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) *Told {
+	ev, _ := e.Content().(perdure.Event)
+	out := &Told{Agent: e.ID(), Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev)}
+	if err := h.stands(ctx, s, out, &ev); err != nil {
+		h.note("it is recorded, but how the agent stands now cannot be said: %v", err)
 	}
+	return out
+}
+
+// stands adds how an agent stands after an event.
+func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdure.Event) error {
+	a, err := h.Load(ctx, s, out.Agent)
+	if err != nil {
+		return err
+	}
+	out.Now, out.Name = a, a.Fold().Intent.Name
 	if err := Index(ctx, s, a); err != nil {
 		h.note("it is recorded, but perdure ls does not show it yet: %v", err)
 	}
 	trust, err := h.Trust()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if a.Fold().HandedOver(place) {
 		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from "+
 			"here is imported there", view.Called(a))
 	}
-	ev, _ := e.Content().(perdure.Event)
 	_, vote := ev.Notice.(perdure.Approval)
-	return &Told{SendBack: vote && trust.Counts(a) != nil, Agent: a.ID(), Name: a.Fold().Intent.Name, Entry: e.Name,
-		Seq: e.Seq, What: view.EventText(&ev),
-		Standing: a.Standing(trust, place, time.Now()), Now: a}, nil
+	out.SendBack = vote && trust.Counts(a) != nil
+	out.Standing = a.Standing(trust, place, time.Now())
+	return nil
 }
+
+// Called is the agent's name, or the beginning of its id.
+func (t *Told) Called() string { return view.ShownName(cmp.Or(t.Name, t.Agent.Short())) }
 
 // Sealed is data that only the vault of this home opens, for a person, so that it can be erased everywhere.
 func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {

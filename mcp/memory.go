@@ -73,7 +73,7 @@ func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspa
 // hides reports whether a client is shown nothing of an agent.
 func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
 	if s.Memory == nil {
-		return s.Visitor != nil && workspace.Keeps(a.Fold().Intent.Kind) // nobody's notes are for whoever comes
+		return s.Guests && workspace.Keeps(a.Fold().Intent.Kind) // nobody's notes are for whoever comes
 	}
 	r, err := s.Memory(ctx)
 	return err != nil || r.Hides(a)
@@ -84,7 +84,7 @@ func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
 func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 	return func(l perdure.Listing) bool {
 		if s.Memory == nil {
-			return s.Visitor != nil && workspace.Keeps(l.Kind)
+			return s.Guests && workspace.Keeps(l.Kind)
 		}
 		r, err := s.Memory(ctx)
 		if err != nil || r.HidesListed(l) {

@@ -104,74 +104,6 @@ func (s *Server) bound(to []string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// voice is in whose name the reply of a person is recorded.
-type voice struct {
-	s *Server
-	v *home.Visitor // nil: the owner of the home, with its key
-}
-
-// voice is that of the person behind a call.
-func (s *Server) voice(ctx context.Context, req *sdk.CallToolRequest) (voice, error) {
-	if s.Visitor == nil {
-		return voice{s: s}, nil
-	}
-	v, err := s.Visitor(ctx, req)
-	return voice{s, v}, err
-}
-
-// votable is the question of a digest, if the person's answer would count.
-func (w voice) votable(a *perdure.Agent, digest perdure.Hash, approve bool) (*perdure.Asking, error) {
-	if w.v == nil {
-		return w.s.Node.Votable(a, digest, approve)
-	}
-	if err := w.v.Voter(); err != nil {
-		return nil, err
-	}
-	return w.s.Node.VotableBy(a, w.v.Person.Key(), digest, approve)
-}
-
-// vote records the person's answer.
-func (w voice) vote(ctx context.Context, id perdure.AgentID, digest perdure.Hash, b home.Ballot) (*told, error) {
-	if w.v != nil {
-		b.Digest = digest.String()
-		out, _, err := w.s.Desk.Vote(ctx, w.v, id.String(), b)
-		return toldOf(out, err)
-	}
-	var e *perdure.Entry
-	var err error
-	if b.Approve {
-		e, err = w.s.Node.Approve(ctx, id, digest, b.Expires, b.Note)
-	} else {
-		e, err = w.s.Node.Deny(ctx, id, digest, b.Note)
-	}
-	return w.said(ctx, id, e, err)
-}
-
-// answer records what the person says to a question of an agent.
-func (w voice) answer(ctx context.Context, id perdure.AgentID, text string) (*told, error) {
-	if w.v != nil {
-		return toldOf(w.s.Desk.Answer(ctx, w.v, id.String(), text))
-	}
-	e, err := w.s.Node.Answer(ctx, id, text)
-	return w.said(ctx, id, e, err)
-}
-
-// resume ends the pauses of an agent.
-func (w voice) resume(ctx context.Context, id perdure.AgentID, note string) (*told, error) {
-	if w.v != nil {
-		return toldOf(w.s.Desk.Resume(ctx, w.v, id.String(), note))
-	}
-	e, err := w.s.Node.Resume(ctx, id, note)
-	return w.said(ctx, id, e, err)
-}
-
-func (w voice) said(ctx context.Context, id perdure.AgentID, e *perdure.Entry, err error) (*told, error) {
-	if err != nil {
-		return nil, err
-	}
-	return w.s.report(ctx, id, e), nil
-}
-
 // toldOf is what came of a verb at the desk.
 func toldOf(t *home.Told, err error) (*told, error) {
 	if err != nil {
@@ -213,7 +145,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := s.voice(ctx, req)
+	v, err := s.visitor(req.Extra)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,7 +153,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	open, err := n.votable(a, digest, verb == "approve")
+	open, err := s.Desk.Votable(v, a, digest, verb == "approve")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,9 +177,7 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 		return asking, nil, err
 	}
 	note, _ := reply["note"].(string)
-	s.voting.Lock() // of two who answer at once, the second is told
-	defer s.voting.Unlock()
-	b := home.Ballot{Expires: until, Note: note}
+	b := home.Ballot{Digest: digest.String(), Expires: until, Note: note}
 	switch reply["decision"] {
 	case "approve":
 		b.Approve = true
@@ -255,7 +185,8 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 	default:
 		return nil, nil, errors.New("the reply decides nothing; nothing was changed, and it can still be answered")
 	}
-	out, err := n.vote(ctx, a.ID(), digest, b)
+	done, _, err := s.Desk.Vote(ctx, v, a.ID().String(), b)
+	out, err := toldOf(done, err)
 	return nil, out, err
 }
 
@@ -303,11 +234,11 @@ func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answer
 		return asking, nil, err
 	}
 	answer, _ := reply["answer"].(string)
-	n, err := s.voice(ctx, req)
+	v, err := s.visitor(req.Extra)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := n.answer(ctx, a.ID(), answer)
+	out, err := toldOf(s.Desk.Answer(ctx, v, a.ID().String(), answer))
 	return nil, out, err
 }
 
@@ -325,7 +256,7 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := s.voice(ctx, req)
+	v, err := s.visitor(req.Extra)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -363,6 +294,6 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, errors.New("the person leaves it paused; nothing was changed")
 	}
 	note, _ := reply["note"].(string)
-	out, err := n.resume(ctx, a.ID(), note)
+	out, err := toldOf(s.Desk.Resume(ctx, v, a.ID().String(), note))
 	return nil, out, err
 }

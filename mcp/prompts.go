@@ -60,10 +60,8 @@ func (s *Server) about(ctx context.Context, arg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
 	v, now, err := s.Home.Summary(ctx, s.Store, p)
 	names := s.Home.KeyNames()
-	s.mu.Unlock()
 	if err != nil {
 		return "", err
 	}

@@ -107,9 +107,7 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 		}
 		return string(view.EscapeJSON(b.Bytes())), nil
 	case "transcript":
-		s.mu.Lock()
 		names := s.Home.KeyNames()
-		s.mu.Unlock()
 		said, more, err := s.lines(ctx, p, maxLines, names)
 		return cutHead(more) + transcript(said), err
 	}

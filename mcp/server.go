@@ -32,10 +32,11 @@ type Server struct {
 	Store perdure.Store
 	Node  *perdure.Node // tells agents things
 
-	// Visitor is the person behind a request, whose own key signs what they decide, at Desk; nil: it is the home's
-	// owner, and Node signs.
-	Visitor func(ctx context.Context, req *sdk.CallToolRequest) (*home.Visitor, error)
-	Desk    *home.Desk
+	// Desk is where clients speak to agents; nil: one of its own.
+	Desk *home.Desk
+	// Guests says that whoever comes is a visitor whom a gate let in, see home.WithVisitor, and others are refused.
+	// Else it is the owner of the home, with the home's key.
+	Guests bool
 	// Running says why nothing runs the agents of this store, as far as is known; nil: something does.
 	Running func() error
 	// Typed is a text in which commands are as a person here types them; nil: they are.
@@ -51,9 +52,6 @@ type Server struct {
 	server *sdk.Server
 	secret [32]byte // binds what a person is asked to their answer
 	subs   subscriptions
-
-	voting sync.Mutex
-	mu     sync.Mutex // guards Home, which is not for several at once
 }
 
 // instructions tell a model what this is.
@@ -79,6 +77,9 @@ const maxRequest = 16 << 20
 func (s *Server) mcp() *sdk.Server {
 	s.once.Do(func() {
 		_, _ = rand.Read(s.secret[:]) // it never fails
+		if s.Desk == nil {
+			s.Desk = &home.Desk{Home: s.Home, Store: s.Store, Node: s.Node}
+		}
 		s.server = sdk.NewServer(&sdk.Implementation{Name: "perdure", Title: "Perdure agents", Version: s.Version},
 			&sdk.ServerOptions{
 				Instructions: s.instructions(), Logger: s.quiet(),
@@ -135,13 +136,13 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	sessions := s.bounded(sdk.NewStreamableHTTPHandler(server, &options))
 	options.Stateless = true
 	stateless := sdk.NewStreamableHTTPHandler(server, &options)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" {
 			stateless.ServeHTTP(w, r)
 			return
 		}
 		sessions.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // typed is a text with the commands that people here type.
@@ -189,8 +190,6 @@ func (s *Server) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, 
 	if a, err := s.Node.Load(ctx, id); err == nil {
 		return a, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.Home.Load(ctx, s.Store, id)
 }
 
@@ -201,7 +200,5 @@ func (s *Server) point(ctx context.Context, arg string) (*home.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return home.FindPoint(ctx, s.Home, s.Store, a.ID().String()+arg[len(name):])
 }

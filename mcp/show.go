@@ -93,10 +93,8 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
 	v, now, err := s.Home.Summary(ctx, s.Store, p)
 	names := s.Home.KeyNames()
-	s.mu.Unlock()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,8 +113,6 @@ func (s *Server) summary(ctx context.Context, arg string) (v view.Summary, err e
 	if err != nil {
 		return v, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	v, _, err = s.Home.Summary(ctx, s.Store, p)
 	return v, err
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 )
 
@@ -37,12 +39,6 @@ func (s *Server) report(ctx context.Context, id perdure.AgentID, e *perdure.Entr
 
 // maxClient bounds the name of a client in the memory of an agent.
 const maxClient = 48
-
-// speaking is a context in which a client's model speaks: for the owner of the key, and not as them.
-func (s *Server) speaking(ctx context.Context, req *sdk.CallToolRequest) (_ context.Context, by string) {
-	by = s.client(req) + " for " + s.Node.Key.Name
-	return perdure.WithSpeaker(ctx, by), by
-}
 
 // client is the program that speaks.
 func (s *Server) client(req *sdk.CallToolRequest) string {
@@ -75,37 +71,29 @@ func (s *Server) tell(ctx context.Context, req *sdk.CallToolRequest, in tellIn) 
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, by := s.speaking(ctx, req)
 	chats := a.Fold().Intent.Kind == perdure.ChatKind
-	ev := perdure.Event{Name: in.Event, ID: in.ID, By: by}
-	said := exact(req, "data")
+	ev, said := perdure.Event{Name: in.Event, ID: in.ID}, exact(req, "data")
 	switch {
 	case in.Event == perdure.AnswerEvent && !chats:
 		return nil, nil, perdure.WithHint(fmt.Errorf("%w: an event called %s answers what an agent asks a person",
 			perdure.ErrDenied, in.Event),
 			"call the tool answer, which asks the person; or send a message, or an event of another name")
-	case in.Message != "" && chats && in.ID == "":
-		e, err := s.Node.Say(ctx, a.ID(), in.Message)
+	case in.Message != "" && chats:
+		reply, _, err := a.Fold().Reply(in.Message, time.Now())
 		if err != nil {
 			return nil, nil, err
 		}
-		return nil, s.report(ctx, a.ID(), e), nil
+		reply.ID = in.ID
+		out, err := s.tells(ctx, req, a, reply)
+		return nil, out, err
 	case in.Message != "":
-		if ev.Name, said = messageEvent, map[string]any{"say": in.Message}; chats {
-			ev.Name = perdure.AnswerEvent
-		}
+		ev.Name, said = messageEvent, map[string]any{"say": in.Message}
 	}
 	if ev.Data, err = dataOf(said); err != nil {
 		return nil, nil, perdure.Invalid(fmt.Errorf("data: %w", err))
 	}
-	before := a.Fold().Received(&ev)
-	e, err := s.Node.Tell(ctx, a.ID(), ev)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := s.report(ctx, a.ID(), e)
-	out.Before = before
-	return nil, out, nil
+	out, err := s.tells(ctx, req, a, ev)
+	return nil, out, err
 }
 
 type noteIn struct {
@@ -114,28 +102,28 @@ type noteIn struct {
 }
 
 func (s *Server) pause(ctx context.Context, req *sdk.CallToolRequest, in noteIn) (*sdk.CallToolResult, *told, error) {
-	return s.verb(ctx, req, in, s.Node.Pause)
+	return s.verb(ctx, req, in, s.Desk.Pause)
 }
 
 func (s *Server) end(ctx context.Context, req *sdk.CallToolRequest, in noteIn) (*sdk.CallToolResult, *told, error) {
-	return s.verb(ctx, req, in, s.Node.Cancel)
+	return s.verb(ctx, req, in, s.Desk.End)
 }
 
 // verb tells an agent something in the name of the client.
 func (s *Server) verb(
 	ctx context.Context, req *sdk.CallToolRequest, in noteIn,
-	do func(context.Context, perdure.AgentID, string) (*perdure.Entry, error),
+	do func(ctx context.Context, v *home.Visitor, arg, note string) (*home.Told, error),
 ) (*sdk.CallToolResult, *told, error) {
 	a, err := s.find(ctx, in.Agent)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, _ = s.speaking(ctx, req)
-	e, err := do(ctx, a.ID(), in.Note)
+	v, err := s.speaker(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	return nil, s.report(ctx, a.ID(), e), nil
+	out, err := toldOf(do(ctx, v, a.ID().String(), in.Note))
+	return nil, out, err
 }
 
 // exact is an argument of a call as it was written: numbers of any size, or nil if it is not there.

@@ -126,13 +126,11 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 	if in.Budget != nil {
 		f.Budget = home.BudgetFile{Cost: in.Budget.Cost, Tokens: in.Budget.Tokens, Calls: in.Budget.Calls}
 	}
-	g, err := f.Genesis(time.Now())
+	v, err := s.speaker(req)
 	if err != nil {
-		return nil, nil, perdure.Invalid(err)
+		return nil, nil, err
 	}
-	s.mu.Lock()
-	a, err := s.Home.Create(ctx, s.Store, g)
-	s.mu.Unlock()
+	a, err := s.Desk.Create(ctx, v, &f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,9 +188,7 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
 	lines, err := s.Home.Check(ctx, s.Store, found, false)
-	s.mu.Unlock()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,9 +238,7 @@ func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) 
 		}
 		return nil, out, err
 	}
-	s.mu.Lock()
 	found, faults, err := s.Home.Inbox(ctx, s.Store, now)
-	s.mu.Unlock()
 	if err != nil {
 		return nil, nil, err
 	}

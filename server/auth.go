@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -19,14 +18,12 @@ import (
 	"github.com/perdure/perdure/webhook"
 )
 
-type visitorKey struct{}
-
 // nobody may do nothing.
 var nobody = &home.Visitor{Name: "nobody", Scope: "nowhere", Verbs: []string{}}
 
 // visitorOf is who asks.
 func visitorOf(ctx context.Context) *home.Visitor {
-	if v, ok := ctx.Value(visitorKey{}).(*home.Visitor); ok {
+	if v := home.VisitorIn(ctx); v != nil {
 		return v
 	}
 	return nobody
@@ -114,7 +111,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			s.fail(w, r, errTooMany)
 			return
 		}
-		ctx := context.WithValue(r.Context(), visitorKey{}, v)
+		ctx := home.WithVisitor(r.Context(), v, func() (*home.Visitor, error) { return s.who(r) })
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, baseKey{}, baseOf(r))))
 	})
 }
@@ -166,30 +163,6 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 		fmt.Errorf("%w: the request has no token", home.ErrUnknown),
 		"make one with perdure token new, and send it as Authorization: Bearer TOKEN",
 	)
-}
-
-// guestHeader names, to what speaks another protocol on the same port and is given only headers, a request that has no
-// token: it came by a socket, or showed a key.
-const guestHeader = "Perdure-Guest"
-
-// welcoming notes who sends a request, for Visitor, while next answers it.
-func (s *Server) welcoming(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		guest := rand.Text()
-		s.guests.Store(guest, r)
-		defer s.guests.Delete(guest)
-		to := r.Clone(r.Context())
-		to.Header.Set(guestHeader, guest) // in place of what the client may have sent
-		next.ServeHTTP(w, to)
-	})
-}
-
-// Visitor is who sends the request with this header, as it is now: for what speaks another protocol on the same port.
-func (s *Server) Visitor(h http.Header) (*home.Visitor, error) {
-	if r, ok := s.guests.Load(h.Get(guestHeader)); ok {
-		return s.who(r.(*http.Request))
-	}
-	return s.who(&http.Request{Header: h})
 }
 
 type localKey struct{}

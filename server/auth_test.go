@@ -309,12 +309,18 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	go func() { // a byte a second, for ever
+	go func() { // a byte now and then, for ever
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
 		for _, b := range []byte("GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 300)) {
 			if _, err := c.Write([]byte{b}); err != nil {
 				return
 			}
-			time.Sleep(200 * time.Millisecond)
+			select {
+			case <-t.Context().Done():
+				return
+			case <-tick.C:
+			}
 		}
 	}()
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))

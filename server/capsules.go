@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -179,7 +178,7 @@ func (s *stalling) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := s.r.Read(p)
-	if err != nil && strings.Contains(err.Error(), "i/o timeout") {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = &home.Error{Kind: home.KindUnavailable, Err: errors.New("nothing more of the capsule came for too long")}
 	}
 	return n, err

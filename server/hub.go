@@ -66,31 +66,59 @@ var errStreams = &home.Error{
 	Err:  errors.New("there are as many streams as this server serves; try again later"),
 }
 
-// join is the topic of an agent, or of all; leave it when done.
+// join is the topic of an agent, or of all; leave it when done. Whoever is the first to read a topic begins it, and
+// nobody else waits for that but those who read the same.
 func (h *hub) join(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topic, func(), error) {
+	t, first, err := h.enter(d, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	leave := func() { h.leave(t) }
+	if first {
+		t.err = t.begin(h.ctx)
+		close(t.ready)
+		if t.err == nil {
+			t.refresh(h.ctx) // what arrived meanwhile
+		}
+	}
+	select {
+	case <-t.ready:
+		err = t.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return t, leave, nil
+}
+
+// enter counts a reader of a topic. First says that the topic is to be begun.
+func (h *hub) enter(d *home.Desk, id perdure.AgentID) (t *topic, first bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.readers >= h.most {
-		return nil, nil, errStreams
+		return nil, false, errStreams
 	}
-	t := h.topics[id]
-	if t == nil {
-		var err error
-		if t, err = newTopic(ctx, d, id); err != nil {
-			return nil, nil, err
-		}
+	if t = h.topics[id]; t == nil {
+		t, first = newTopic(d, id), true
 		h.topics[id] = t
 	}
 	h.readers++
 	t.readers++
-	return t, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.readers--
-		if t.readers--; t.readers == 0 {
-			delete(h.topics, id)
-		}
-	}, nil
+	return t, first, nil
+}
+
+// leave ends a reading. A topic that could not be begun is not kept for others to find.
+func (h *hub) leave(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers--
+	t.readers--
+	if (t.readers == 0 || t.failed()) && h.topics[t.id] == t {
+		delete(h.topics, t.id)
+	}
 }
 
 // frame is an entry as it is sent.
@@ -115,7 +143,13 @@ type topic struct {
 	desk    *home.Desk
 	readers int // under the lock of the hub
 
-	mu      sync.Mutex
+	ready chan struct{} // closed once it has begun, or could not
+	err   error         // why it could not; to be read once ready
+
+	reading sync.Mutex // held by who reads the store for it
+	scribe  scribe
+
+	mu      sync.Mutex // never held while the store is read: readers wait for it
 	feed    perdure.Hash
 	row     []frame
 	size    int
@@ -123,30 +157,54 @@ type topic struct {
 	end     perdure.Cursor // up to here
 	ended   bool           // the agent has ended
 	changed chan struct{}  // closed when there is more
-	scribe  scribe
 }
 
-func newTopic(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topic, error) {
-	f, ok := d.Store.(perdure.Feeder)
+func newTopic(d *home.Desk, id perdure.AgentID) *topic {
+	return &topic{id: id, desk: d, ready: make(chan struct{}), changed: make(chan struct{}), scribe: scribe{desk: d}}
+}
+
+// failed reports whether a topic could not be begun.
+func (t *topic) failed() bool {
+	select {
+	case <-t.ready:
+		return t.err != nil
+	default:
+		return false
+	}
+}
+
+// begin has the row of a topic begin at the end of the feed there is now. What is before that readers read themselves.
+func (t *topic) begin(ctx context.Context) error {
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	return t.restart(ctx)
+}
+
+// restart is begin for who reads already.
+func (t *topic) restart(ctx context.Context) error {
+	f, ok := t.desk.Store.(perdure.Feeder)
 	if !ok {
-		return nil, perdure.Invalid(errors.New("this store keeps no order of arrival to follow"))
+		return perdure.Invalid(errors.New("this store keeps no order of arrival to follow"))
 	}
 	feed, end, err := f.FeedEnd(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := &topic{id: id, desk: d, feed: feed, changed: make(chan struct{}), scribe: scribe{desk: d}}
-	if !id.IsZero() {
-		w, _, err := view.FollowRecent(ctx, d.Store, id, 0, view.Fitting(func(view.Line) bool { return false }))
+	ended := false
+	if !t.id.IsZero() {
+		w, _, err := view.FollowRecent(ctx, t.desk.Store, t.id, 0, view.Fitting(func(view.Line) bool { return false }))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		end = w.Cursor()
-		t.scribe.begin(ctx, id, w.Told())
-		t.ended = t.hasEnded(ctx)
+		t.scribe.begin(ctx, t.id, w.Told())
+		ended = t.hasEnded(ctx)
 	}
-	t.start, t.end = end, end
-	return t, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.feed, t.row, t.size, t.start, t.end, t.ended = feed, nil, 0, end, end, ended
+	t.wake()
+	return nil
 }
 
 // after is what arrived after a position.
@@ -164,30 +222,41 @@ func (t *topic) hasEnded(ctx context.Context) bool {
 
 // refresh takes in what has arrived.
 func (t *topic) refresh(ctx context.Context) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	select {
+	case <-t.ready:
+	default:
+		return // whoever begins it looks after that
+	}
+	t.reading.Lock()
+	defer t.reading.Unlock()
 	feed, _, err := t.desk.Store.(perdure.Feeder).FeedEnd(ctx)
 	if err == nil && feed != t.feed { // positions mean nothing any more
-		t.feed, t.row, t.size, t.start, t.end = feed, nil, 0, 0, 0
-		t.wake()
+		_ = t.restart(ctx) // it is tried again with the next change
 		return
 	}
-	more, ends := false, false
+	ends := false
 	for item, err := range t.after(ctx, t.end) {
 		if err != nil {
 			break // those who read find out for themselves
 		}
-		f := t.scribe.frame(ctx, t.feed, item)
-		t.row, t.size, t.end, more = append(t.row, f), t.size+len(f.text), f.at, true
+		t.add(t.scribe.frame(ctx, t.feed, item))
 		ends = ends || item.Kind == perdure.KindDecision || item.Kind == perdure.KindEvent
-		t.shorten()
 	}
-	if !t.id.IsZero() && ends && !t.ended {
-		t.ended = t.hasEnded(ctx)
-	}
-	if more {
+	if !t.id.IsZero() && ends && !t.ended && t.hasEnded(ctx) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.ended = true
 		t.wake()
 	}
+}
+
+// add adds a frame to the row, and has those who wait take it.
+func (t *topic) add(f frame) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.row, t.size, t.end = append(t.row, f), t.size+len(f.text), f.at
+	t.shorten()
+	t.wake()
 }
 
 func (t *topic) wake() {

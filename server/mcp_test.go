@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -31,10 +32,7 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 // withMCP mounts MCP.
 func withMCP(t *testing.T, change ...func(*server.Server)) *world {
 	return newWorld(t, append(change, func(s *server.Server) {
-		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk,
-			Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
-				return s.Visitor(req.Extra.Header)
-			}}
+		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)
@@ -252,5 +250,63 @@ func TestTheOwnerAnswersThroughMCPOnASocketAndNobodyPassesForThem(t *testing.T) 
 	}}
 	if said, failed := c.call("answer", args); failed || !strings.Contains(said, "go on") {
 		t.Errorf("the owner: %v %s", failed, said)
+	}
+}
+
+func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
+	w := withMCP(t)
+	all := w.token("", home.Verbs...)
+	var chat, plain client.Created
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "talk", Name: "chat", Kind: perdure.ChatKind}, 201, &chat)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "work", Name: "plain"}, 201, &plain)
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); !failed ||
+		!strings.Contains(said, "is a program") {
+		t.Errorf("a program chats: %v %s", failed, said)
+	}
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "plain", "message": "hi"}); failed {
+		t.Errorf("a program says something: %s", said)
+	}
+	_, ana := w.person("ana")
+	verbs := []string{home.VerbMCP, home.VerbAnswer}
+	person, _, err := w.home.MakeToken(home.NewToken{Name: "ana", Verbs: verbs, Person: ana})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, failed := w.calls(person, mcpVersions[1], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); failed {
+		t.Errorf("a person's client chats: %s", said)
+	}
+	var got []string
+	for _, id := range []perdure.AgentID{chat.Agent, plain.Agent} {
+		for e, err := range perdure.Memory(t.Context(), w.store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev, ok := e.Content().(perdure.Event); ok && ev.Notice == nil {
+				got = append(got, fmt.Sprint(ev.Name, " by ", ev.By, " ", ev.Taint))
+			}
+		}
+	}
+	want := []string{"answer by tester for ana false", "message by tester for prog true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestASessionOfMCPIsOfWhoBeganIt(t *testing.T) {
+	w := withMCP(t)
+	one, two := w.token("", home.Verbs...), w.token("", home.Verbs...)
+	begin := []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	accept := []string{"Accept", "application/json, text/event-stream"}
+	_, h, text := w.raw(one, "POST", "/mcp", begin, accept...)
+	session := h.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatalf("no session: %s", text)
+	}
+	list := []byte(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	for token, want := range map[string]int{one: 200, two: 403} {
+		if code, _, text := w.raw(token, "POST", "/mcp", list, append(accept, "Mcp-Session-Id", session)...); code != want {
+			t.Errorf("got %d, want %d: %.200s", code, want, text)
+		}
 	}
 }

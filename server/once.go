@@ -63,19 +63,15 @@ func writes[T any](
 			return nil, perdure.Invalid(fmt.Errorf("traceparent: %w", err))
 		}
 	}
-	if w.Match != "" && arg != "" {
-		id, err := s.Desk.Find(ctx, v, arg)
-		if err != nil {
-			return nil, err
+	if w.Match != "" && arg != "" { // not for what was done before: that is only answered again
+		then := do
+		do = func(ctx context.Context) (any, error) {
+			heads, err := s.match(ctx, v, w.Match, arg)
+			if err != nil {
+				return nil, err
+			}
+			return then(perdure.WithHeads(ctx, heads))
 		}
-		heads, err := s.Desk.Store.Heads(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if !matches(w.Match, etag(heads)) {
-			return nil, perdure.ErrMoved
-		}
-		ctx = perdure.WithHeads(ctx, heads)
 	}
 	if w.Key == "" {
 		out, err := do(ctx)
@@ -112,6 +108,22 @@ func writes[T any](
 	return out, nil
 }
 
+// match is the heads of an agent, if they are as If-Match says.
+func (s *Server) match(ctx context.Context, v *home.Visitor, list, arg string) ([]perdure.Hash, error) {
+	id, err := s.Desk.Find(ctx, v, arg)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := s.Desk.Store.Heads(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !matches(list, etag(heads)) {
+		return nil, perdure.ErrMoved
+	}
+	return heads, nil
+}
+
 // done is the answer to a request whose entries are stored, and whose answer was lost with the process that served it.
 func (s *Server) done(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
 	if entries[0].Kind == perdure.KindGenesis {
@@ -122,11 +134,7 @@ func (s *Server) done(ctx context.Context, id perdure.AgentID, entries []*perdur
 	for at > 0 && entries[at].Kind != perdure.KindEvent { // a snapshot may follow
 		at--
 	}
-	told, err := s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])
-	if err != nil {
-		return nil, err
-	}
-	return plain[client.Told]{told}.MarshalJSON()
+	return plain[client.Told]{s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])}.MarshalJSON()
 }
 
 // notModified reports whether who asks has this version already.

@@ -50,9 +50,7 @@ type Server struct {
 	live hub
 	gate gate
 	once sync.Once
-	// guests are the requests that MCP is answering, by the name it knows them by
-	guests sync.Map
-	all    http.Handler
+	all  http.Handler
 }
 
 // Limits bound what one server takes on. Zero fields are the defaults.
@@ -124,7 +122,7 @@ func (s *Server) routes() http.Handler {
 		}
 	}
 	if s.MCP != nil {
-		mount("/mcp", home.VerbMCP, s.welcoming(s.MCP))
+		mount("/mcp", home.VerbMCP, s.MCP)
 	}
 	mount("POST /a2a", home.VerbA2A, s.A2A)
 	mount("GET /metrics", home.VerbMetrics, s.Metric)

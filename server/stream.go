@@ -119,6 +119,7 @@ type reader struct {
 	told  bool   // that the agent has ended
 	seen  map[perdure.AgentID]bool
 	since time.Time // when what is there for the visitor was last found out
+	beat  *time.Ticker
 }
 
 // begin finds where the stream begins.
@@ -180,38 +181,62 @@ func (r *reader) run(ctx context.Context) {
 		return
 	}
 	r.past = nil
-	beat := time.NewTimer(r.s.Limits.Heartbeat)
-	defer beat.Stop()
+	r.beat = time.NewTicker(r.s.Limits.Heartbeat)
+	defer r.beat.Stop()
 	for {
 		more, err := r.catchUp(ctx)
 		if err != nil {
 			return
 		}
-		beat.Reset(r.s.Limits.Heartbeat)
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.s.live.ctx.Done():
 			return
 		case <-more:
-		case <-beat.C:
-			if v, err := r.s.who(r.req); err != nil ||
-				v.May(home.VerbRead) != nil { // the token was revoked, or has expired
-				return
-			}
-			if r.send([]byte(": \n\n")) != nil {
+		case <-r.beat.C:
+			if r.recheck(ctx) != nil || r.send([]byte(": \n\n")) != nil {
 				return
 			}
 		}
 	}
 }
 
+// due rechecks the reader when it is time, however much there is to send.
+func (r *reader) due(ctx context.Context) error {
+	select {
+	case <-r.beat.C:
+		return r.recheck(ctx)
+	default:
+		return nil
+	}
+}
+
+// recheck finds out anew who reads, and what they may: tokens are revoked, expire and are changed, agents change scope.
+func (r *reader) recheck(ctx context.Context) error {
+	v, err := r.s.who(r.req)
+	if err == nil {
+		err = v.May(home.VerbRead)
+	}
+	if err == nil && !r.topic.id.IsZero() {
+		_, err = r.s.Desk.Find(ctx, v, r.topic.id.String())
+	}
+	if err != nil {
+		return err
+	}
+	r.who, r.seen = v, nil
+	return nil
+}
+
 // catchUp sends what there is, and returns what is closed when there is more.
 func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 	for {
+		if err := r.due(ctx); err != nil {
+			return nil, err
+		}
 		frames, feed, ended, ok, more := r.topic.next(r.at)
 		if feed != r.feed {
-			r.feed, r.at = feed, 0
+			r.feed, r.at, r.told = feed, 0, false
 			if err := r.send(written("", "reset", map[string]any{"feed": feed.String()[:16]})); err != nil {
 				return nil, err
 			}
@@ -241,6 +266,9 @@ func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 func (r *reader) fromStore(ctx context.Context) error {
 	begins := r.topic.begins() // what is before that is in the store by now
 	for item, err := range r.topic.after(ctx, r.at) {
+		if err == nil {
+			err = r.due(ctx)
+		}
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,13 @@ package server_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,7 +178,7 @@ func TestATailIsThereForWhomTheAgentsAre(t *testing.T) {
 	}
 }
 
-func TestATailEndsWithItsAgentAndItsToken(t *testing.T) {
+func TestATailEndsWithItsAgent(t *testing.T) {
 	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 20 * time.Millisecond })
 	all := w.token("", home.Verbs...)
 	w.agent("a")
@@ -200,26 +203,139 @@ func TestATailEndsWithItsAgentAndItsToken(t *testing.T) {
 	if err := <-done; err != nil || len(lines) < 3 {
 		t.Errorf("got %d lines, %v", len(lines), err)
 	}
-	token := w.token("", home.VerbRead)
-	got := make(chan error, 1)
+}
+
+// traffic has an agent told something again and again until the test ends.
+func (w *world) traffic(id perdure.AgentID) {
+	ctx, stop := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	c := w.client(w.token("", home.VerbEvent), nil)
 	go func() {
-		for _, err := range w.client(token, nil).Tail(w.t.Context(), client.Tail{}) {
-			got <- err
-			return
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			_, err := c.Send(ctx, id.String(), client.Event{Name: fmt.Sprint("e", i)})
+			if err != nil && ctx.Err() == nil {
+				w.t.Error(err)
+				return
+			}
 		}
 	}()
-	id, _, _ := strings.Cut(strings.TrimPrefix(token, "perdure_"), "_")
-	time.Sleep(50 * time.Millisecond)
-	if _, err := w.home.RevokeToken(id); err != nil {
-		t.Fatal(err)
+	w.t.Cleanup(func() { stop(); <-done })
+}
+
+func TestAStreamFullOfTrafficEndsWithItsToken(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) {
+		s.Limits.Heartbeat, s.Limits.Rate, s.Limits.Burst = time.Second, 1e6, 1e6
+	})
+	id := w.agent("a")
+	for range 4 {
+		w.traffic(id)
 	}
-	select {
-	case err := <-got:
-		if !strings.Contains(err.Error(), "not good") {
-			t.Errorf("got %v", err)
+	for _, agent := range []string{"", "a"} {
+		token := w.token("", home.VerbRead)
+		name, _, _ := strings.Cut(strings.TrimPrefix(token, "perdure_"), "_")
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		lines := 0
+		for _, err := range w.client(token, nil).Tail(ctx, client.Tail{Agent: agent}) {
+			if err != nil { // it came again, and was refused
+				if !strings.Contains(err.Error(), "not good") {
+					t.Errorf("%q: got %v after %d lines", agent, err, lines)
+				}
+				break
+			}
+			if lines++; lines == 3 {
+				if _, err := w.home.RevokeToken(name); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
-	case <-time.After(20 * time.Second):
-		t.Error("the stream goes on without its token")
+		if stop(); lines < 3 {
+			t.Errorf("%q: the stream had %d lines", agent, lines)
+		}
+	}
+}
+
+func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 20 * time.Millisecond })
+	all := w.token("", home.Verbs...)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a"}, 201, nil)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	lines := 0
+	for _, err := range w.client(w.token("", home.VerbRead), nil).Tail(ctx, client.Tail{Agent: "a", Last: 1}) {
+		if err != nil {
+			if home.KindOf(err) != home.KindNotFound {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+		if lines++; lines == 1 {
+			kind := perdure.WorkspaceKind // it keeps notes now, which are not for this token
+			w.call(all, "POST", "/v1/agents/a/edit", client.Edit{Kind: &kind}, 200, nil)
+		}
+	}
+	if lines == 0 {
+		t.Error("the stream never began")
+	}
+}
+
+func TestAStreamGoesOnAfterTheStoreWasReset(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	id := w.agent("a")
+	for _, path := range []string{"/v1/tail?after=start", "/v1/agents/a/tail?after=start"} {
+		read := w.stream(all, path)
+		read("event: entry")
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(w.home.Dir, home.StoreFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("DROP TABLE feed"); err != nil { // as in a store that was restored
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.call(all, "POST", "/v1/agents/a/events", client.Event{Name: "after"}, 200, nil)
+		read("event: reset")
+		want := w.told(id)
+		read(want[0].String()) // everything follows, without anything more being written
+		read(want[len(want)-1].String())
+	}
+}
+
+// stream follows something. What it returns reads up to a text.
+func (w *world) stream(token, path string) (read func(text string)) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	w.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = res.Body.Close() })
+	if res.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s: got %s", path, res.Status)
+	}
+	var got string
+	buf := make([]byte, 4096)
+	return func(text string) {
+		w.t.Helper()
+		for {
+			if i := strings.Index(got, text); i >= 0 {
+				got = got[i+len(text):]
+				return
+			}
+			n, err := res.Body.Read(buf)
+			if got += string(buf[:n]); err != nil {
+				w.t.Fatalf("%s: %v before %q came; got %q", path, err, text, got)
+			}
+		}
 	}
 }
 
@@ -231,7 +347,7 @@ func TestReadersWhoTakeNothingCostNothing(t *testing.T) {
 	id := w.agent("a")
 	host := strings.TrimPrefix(w.url, "http://")
 	const readers = 50
-	for range readers { // each asks for everything, and reads nothing
+	for range readers { // each asks for everything, and reads nothing once it began
 		c, err := net.Dial("tcp", host)
 		if err != nil {
 			t.Fatal(err)
@@ -239,6 +355,12 @@ func TestReadersWhoTakeNothingCostNothing(t *testing.T) {
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 		t.Cleanup(func() { _ = c.Close() })
 		fmt.Fprintf(c, "GET /v1/tail?after=start HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, all)
+		const ok = "HTTP/1.1 200 OK\r\n"
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		first := make([]byte, len(ok))
+		if _, err := io.ReadFull(c, first); err != nil || string(first) != ok { // it is let in
+			t.Fatalf("got %q, %v", first, err)
+		}
 	}
 	var before, after runtime.MemStats
 	runtime.GC()

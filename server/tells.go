@@ -227,6 +227,11 @@ func (s *Server) fork(ctx context.Context, v *home.Visitor, in *telling[client.F
 		"",
 		[]any{in.Agent, in.Body},
 		func(ctx context.Context) (any, error) {
+			if in.Match != "" { // of the agent that it begins from, which is told nothing
+				if _, err := s.match(ctx, v, in.Match, in.Agent); err != nil {
+					return nil, err
+				}
+			}
 			return s.Desk.Fork(ctx, v, (&Pointed{in.Named, in.Body.At}).point(), f)
 		},
 	)
@@ -246,8 +251,21 @@ func (s *Server) event(
 	if ev.ID == "" && w.Key != "" { // the agent remembers the ids of events itself
 		ev.ID = w.Key
 	}
-	w.Key = ""
+	w.Key, w.Match = "", ""
 	return writes[client.Recorded](ctx, s, v, &w, "event", in.Agent, nil, func(ctx context.Context) (any, error) {
+		if in.Match != "" {
+			before, err := s.Desk.Received(ctx, v, in.Agent, ev)
+			if err != nil {
+				return nil, err
+			}
+			if !before {
+				heads, err := s.match(ctx, v, in.Match, in.Agent)
+				if err != nil {
+					return nil, err
+				}
+				ctx = perdure.WithHeads(ctx, heads)
+			}
+		}
 		e, before, err := s.Desk.Event(ctx, v, in.Agent, ev)
 		if err != nil {
 			return nil, err

@@ -140,6 +140,31 @@ func (w *Wait) Sheet(now time.Time) []Row {
 	return rows
 }
 
+// Brief is what a person is asked about, in few lines: the action whole, why and whom policy asks, and in one line what
+// names it. Sheet has the rest.
+func (w *Wait) Brief(now time.Time) []Row {
+	var rows []Row
+	for _, r := range w.Sheet(now) {
+		if r.Label == "" {
+			rows = append(rows, r)
+		}
+	}
+	var parts []string
+	switch {
+	case !w.Digest.IsZero():
+		parts = append(parts, "digest "+w.Digest.Short())
+	case !w.Decision.IsZero():
+		parts = append(parts, "decision "+w.Decision.Short())
+	}
+	if len(w.Rules) > 0 {
+		parts = append(parts, "by "+phrase(strings.Join(w.Rules, ", ")))
+	}
+	if w.Effect != 0 {
+		parts = append(parts, w.Effect.String())
+	}
+	return append(rows, Row{"", []string{strings.Join(append(parts, "? shows all"), "; ")}})
+}
+
 // Describe adds what only the decision that asked says: the class of the effect and what is reserved for it.
 func (w *Wait) Describe(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 	one := []Wait{*w}

@@ -137,3 +137,35 @@ func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, othe
 	}
 	return docs, others, nil
 }
+
+// maxSince bounds how many changes Since tells of.
+const maxSince = 1000
+
+// Since is the documents of which versions arrived since a mark, gone ones among them, without their texts, and the
+// mark for the next call. Whole says that it cannot tell, because the mark is of no index, or of another, or too much
+// has changed: then all documents must be listed. What expired since is not among them.
+func (r *Reader) Since(ctx context.Context, mark int64) (docs []*Document, next int64, whole bool, err error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, 0, false, err
+	}
+	if err := r.Index.db.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM version").Scan(&next); err != nil {
+		return nil, 0, false, err
+	}
+	if mark <= 0 || next < mark || next-mark > maxSince {
+		return nil, next, true, nil
+	}
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	found, err := r.Index.versions(ctx, shelves, "v.id>? AND v.id<=? ORDER BY v.path", mark, next)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	for _, v := range found {
+		if r.may(ctx, v.shelf, v.path, v.kind, false) == nil {
+			docs = append(docs, v.document())
+		}
+	}
+	return docs, next, false, nil
+}

@@ -2,9 +2,12 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"strings"
 
 	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/advisor/internal/wire"
@@ -32,6 +35,12 @@ type model struct {
 func (m model) Name() string { return m.name }
 
 func (m model) Family() string { return "anthropic" }
+
+// Reach asks which models there are.
+func (m model) Reach(ctx context.Context) error {
+	page := strings.TrimSuffix(cmp.Or(m.URL, provider.URL), "/") + "/v1/models"
+	return provider.At(m.Endpoint).Reach(ctx, page, "X-Api-Key", "", http.Header{"Anthropic-Version": {"2023-06-01"}})
+}
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
 	to := provider.At(m.Endpoint)

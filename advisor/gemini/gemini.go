@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/advisor"
@@ -38,6 +39,12 @@ const ownURL = "https://generativelanguage.googleapis.com/"
 func (m model) Name() string { return m.name }
 
 func (m model) Family() string { return "gemini" }
+
+// Reach asks which models there are.
+func (m model) Reach(ctx context.Context) error {
+	page := strings.TrimSuffix(cmp.Or(m.URL, ownURL), "/") + "/v1beta/models"
+	return provider.At(m.Endpoint).Reach(ctx, page, "X-Goog-Api-Key", "", nil)
+}
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
 	to := provider.At(m.Endpoint)

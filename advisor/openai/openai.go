@@ -2,10 +2,12 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/advisor/internal/wire"
@@ -32,6 +34,12 @@ type model struct {
 func (m model) Name() string { return m.name }
 
 func (m model) Family() string { return "openai" }
+
+// Reach asks which models there are.
+func (m model) Reach(ctx context.Context) error {
+	page := strings.TrimSuffix(cmp.Or(m.URL, provider.URL), "/") + "/models"
+	return provider.At(m.Endpoint).Reach(ctx, page, "Authorization", "Bearer ", nil)
+}
 
 func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (advisor.Reply, error) {
 	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0),

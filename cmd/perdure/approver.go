@@ -26,12 +26,13 @@ type asker struct {
 	// until the question is out of date; see term.Prompt
 	stirred <-chan struct{}
 	stale   func() bool
+	shown   *perdure.Hash // the decision that was shown last, which is not shown again
 }
 
 // askerOf asks whoever runs a command. It is to be closed.
 func askerOf(c *cobra.Command) *asker {
 	out := term.ScreenOf(c.ErrOrStderr())
-	return &asker{in: term.NewTypist(c.InOrStdin(), out, nil), out: out}
+	return &asker{in: term.NewTypist(c.InOrStdin(), out, nil), out: out, shown: new(perdure.Hash)}
 }
 
 // approval asks a person about an action that policy asks about. What is no vote and a question is for the agent: then
@@ -65,8 +66,11 @@ func (a *asker) doubt(ctx context.Context, w *view.Wait) (in home.Input, open, l
 
 // ask shows an action and asks about it until take takes an answer.
 func (a *asker) ask(ctx context.Context, w *view.Wait, prompt, help string, take func(line string) bool) (bool, error) {
-	if err := term.WriteSheet(a.out, w, time.Now()); err != nil {
-		return false, err
+	if *a.shown != w.Decision || w.Decision.IsZero() {
+		if err := term.WriteBrief(a.out, w, time.Now()); err != nil {
+			return false, err
+		}
+		*a.shown = w.Decision
 	}
 	for {
 		line, err := a.in.Ask(ctx, term.Prompt{Text: prompt, Stirred: a.stirred, Stale: a.stale})
@@ -81,6 +85,10 @@ func (a *asker) ask(ctx context.Context, w *view.Wait, prompt, help string, take
 			return true, nil
 		case err != nil:
 			return false, err
+		case line == "?":
+			if err := term.WriteSheet(a.out, w, time.Now()); err != nil {
+				return false, err
+			}
 		case take(line):
 			return false, nil
 		}

@@ -22,6 +22,7 @@ type peopleFace struct {
 	style term.Style
 	typed bool                  // what they say is seen as they type it
 	left  map[perdure.Hash]bool // effects in doubt that they leave so
+	shown perdure.Hash          // the decision they were asked about last
 }
 
 func newPeopleFace(t *chat) *peopleFace {
@@ -145,7 +146,7 @@ func (f *peopleFace) next(ctx context.Context, r *home.Rest) (in home.Input, lea
 		news, bad = f.t.Look(ctx, r)
 		return news != home.Same || bad != nil
 	}
-	q := &asker{f.in, f.out, f.t.Stirred, stale}
+	q := &asker{f.in, f.out, f.t.Stirred, stale, &f.shown}
 	in, leave, err = f.ask(ctx, q, r)
 	switch {
 	case errors.Is(err, term.ErrInterrupted):

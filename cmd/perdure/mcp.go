@@ -66,14 +66,10 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 	if err != nil {
 		return err
 	}
-	beside := &home.Home{URL: h.URL, Note: h.Note, Acts: true} // for what goes on while the other is in use
-	if err := beside.Locate(); err != nil {
-		return err
-	}
 	whole := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	unfollow := beside.FollowTrust(ctx, n, log)
+	unfollow := h.FollowTrust(ctx, n, log)
 	defer unfollow()
 	server := &mcp.Server{Home: h.Home, Store: s, Node: n, Typed: here, Version: version, Log: log}
 	w, err := h.Workspace(ctx, s, n)
@@ -87,12 +83,11 @@ func serveMCP(ctx context.Context, c *cobra.Command, h *homeFlag, s perdure.Stor
 	var working sync.WaitGroup
 	if !alone {
 		a.why = nil
-		working.Go(func() { a.attend(ctx, beside, s, p) })
+		working.Go(func() { a.attend(ctx, h.Home, s, p) })
 	}
 	err = server.Serve(ctx, io.NopCloser(c.InOrStdin()), keptOpen{term.Raw(c.OutOrStdout())})
 	stop()
 	working.Wait()
-	beside.CloseWitness()
 	if err == nil && !errors.Is(context.Cause(whole), errTerminated) {
 		return whole.Err()
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -292,9 +294,10 @@ func (r *remote) past(arg string, l *logged, show func(*client.Line) error) (aft
 	if l.Tool != "" {
 		q.Set("tool", l.Tool)
 	}
-	if l.last > 0 {
-		q.Set("last", strconv.Itoa(min(l.last, 1000)))
+	if l.last > 0 && l.last <= maxLast {
+		q.Set("last", strconv.Itoa(l.last))
 	}
+	var kept []client.Line // of more than a server gives from the end, the last are kept while all are read
 	for {
 		raw, err := r.get("/v1/agents/" + url.PathEscape(arg) + "/entries?" + q.Encode())
 		if err != nil {
@@ -304,22 +307,35 @@ func (r *remote) past(arg string, l *logged, show func(*client.Line) error) (aft
 		if err := json.Unmarshal(raw, &page); err != nil {
 			return "", err
 		}
-		for i := range page.Entries {
-			page.Entries[i].Cursor = ""
-			if err := show(&page.Entries[i]); err != nil {
-				return "", err
-			}
+		if after = page.Position; l.last > maxLast {
+			kept = append(kept, page.Entries...)
+			kept = slices.Clone(kept[max(len(kept)-l.last, 0):])
+		} else if err := showAll(page.Entries, show); err != nil {
+			return "", err
 		}
-		if after = page.Position; page.Next == "" || l.last > 0 {
-			return after, nil
+		if page.Next == "" || q.Has("last") {
+			return after, showAll(kept, show)
 		}
 		q.Set("after", page.Next)
 	}
 }
 
+// maxLast is how many entries a server gives from the end.
+const maxLast = 1000
+
+func showAll(all []client.Line, show func(*client.Line) error) error {
+	for i := range all {
+		all[i].Cursor = ""
+		if err := show(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // transcript shows a conversation.
 func (r *remote) transcript(arg string, l *logged) error {
-	last := 1000
+	last := maxLast
 	if l.last > 0 {
 		last = min(l.last, last)
 	}
@@ -333,6 +349,9 @@ func (r *remote) transcript(arg string, l *logged) error {
 	var talk client.Transcript
 	if err := errors.Join(json.Unmarshal(raw, &all), json.Unmarshal(raw, &talk)); err != nil {
 		return err
+	}
+	if talk.Before && (l.last == 0 || l.last > maxLast) {
+		note(r.c, "a server gives the conversation of the last %d entries; there is more before", maxLast)
 	}
 	return r.values(all.Said, func(w io.Writer) error {
 		for _, x := range talk.Said {
@@ -386,11 +405,13 @@ func (r *remote) tail(args []string, t *tailed) error {
 			return term.LineAfter(lineFrom(one, 0), s, s.Head(label)+pad, t.width+1)
 		})
 	}
+	ctx, stop := context.WithCancel(r.c.Context())
+	defer stop()
 	failed := make(chan error, len(args))
 	for _, arg := range args {
 		go func() {
 			of := client.Tail{Agent: arg, Last: t.last, Kinds: t.kinds, Tool: t.Tool, Ends: true}
-			for one, err := range r.Tail(r.c.Context(), of) {
+			for one, err := range r.Tail(ctx, of) {
 				if err == nil && len(t.Signals) > 0 && !t.Fits(lineFrom(&one, 0)) {
 					continue
 				}
@@ -407,7 +428,10 @@ func (r *remote) tail(args []string, t *tailed) error {
 	}
 	var err error
 	for range args {
-		err = errors.Join(err, <-failed)
+		if one := <-failed; one != nil && err == nil {
+			err = one
+			stop() // what is wrong with one is said now, not when the others have ended
+		}
 	}
 	return err
 }

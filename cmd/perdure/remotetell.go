@@ -141,7 +141,14 @@ func (r *remote) vote(t *teller, args []string, approve bool, expires string) er
 	if approve {
 		do = r.Approve
 	}
-	ballot := client.Ballot{Digest: append(args, "")[1], Note: *t.note, Expires: expires}
+	until, err := home.ParseDeadline(expires, time.Now())
+	if err != nil {
+		return perdure.Invalid(fmt.Errorf("--expires: %w", err))
+	}
+	ballot := client.Ballot{Digest: append(args, "")[1], Note: *t.note}
+	if until != 0 {
+		ballot.Expires = until.String()
+	}
 	told, err := do(r.c.Context(), args[0], ballot, see)
 	if err != nil {
 		return err

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
@@ -141,14 +139,7 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		return err
 	}
 	unfollow := s.h.FollowTrust(ctx, s.node, s.log)
-	working, stop := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- s.work(working) }()
-	err = web.Serve(ctx, s.grace, listeners...)
-	stop()
-	if worked := <-ran; !errors.Is(worked, context.Canceled) {
-		err = errors.Join(err, worked)
-	}
+	err = together(ctx, func(ctx context.Context) error { return web.Serve(ctx, s.grace, listeners...) }, s.work)
 	unfollow()
 	unpeered()
 	untold()
@@ -165,6 +156,25 @@ func (s *serving) run(ctx context.Context, store perdure.Store) (err error) {
 		return nil // whoever sent SIGTERM wanted it to end, and it did
 	}
 	return ctx.Err()
+}
+
+// together serves and works until ctx ends, or one of the two does: a server whose node has ended would take what
+// nobody does.
+func together(ctx context.Context, serve, work func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() {
+		err := work(ctx)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // it was told to
+		}
+		stop()
+		worked <- err
+	}()
+	err := serve(ctx)
+	stop()
+	return errors.Join(err, <-worked)
 }
 
 // makeNode makes the node that stores what is said here, and runs agents unless it is told not to.
@@ -237,9 +247,7 @@ func (s *serving) mount(ctx context.Context, web *server.Server) error {
 		Running: s.runs,
 		Version: version,
 		Log:     s.log,
-		Visitor: func(_ context.Context, req *sdk.CallToolRequest) (*home.Visitor, error) {
-			return web.Visitor(headerOf(req))
-		},
+		Guests:  true,
 	}
 	web.MCP = m.Handler(ctx)
 	url := s.conf.URL
@@ -250,19 +258,13 @@ func (s *serving) mount(ctx context.Context, web *server.Server) error {
 		Home:    s.h.Home,
 		Store:   s.desk.Store,
 		Node:    s.node,
+		Desk:    s.desk,
+		Guests:  true,
 		URL:     strings.TrimSuffix(url, "/") + "/a2a",
 		Version: version,
 	}
 	web.A2A, web.Card = task.Handler(), task.Card()
 	return nil
-}
-
-// headerOf is the header of the request that a call of a tool came with.
-func headerOf(req *sdk.CallToolRequest) http.Header {
-	if req.Extra == nil {
-		return nil
-	}
-	return req.Extra.Header
 }
 
 // listen opens every address.

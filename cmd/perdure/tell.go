@@ -62,10 +62,7 @@ func (t *teller) tell(arg string, do verb) error {
 		if err != nil {
 			return err
 		}
-		r, err := t.h.Told(context.WithoutCancel(ctx), s, e) // the event is durable: what follows only says so
-		if err != nil {
-			return err
-		}
+		r := t.h.Told(context.WithoutCancel(ctx), s, e) // the event is durable: what follows only says so
 		if r.Before, r.About = t.before != "", t.about; r.About != nil {
 			typed(r.About)
 		}
@@ -84,11 +81,14 @@ func (t *teller) write(w io.Writer, r *home.Told) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("%s (seq %d), now %s", view.OneLine(r.What, 0), r.Seq, r.Standing)
+	text := fmt.Sprintf("%s (seq %d)", view.OneLine(r.What, 0), r.Seq)
+	if r.Standing != "" {
+		text += ", now " + r.Standing
+	}
 	if r.Before {
 		text = fmt.Sprintf("%s was received before (seq %d); nothing changed", view.OneLine(t.before, 0), r.Seq)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s\n", view.Called(r.Now), text)
+	_, err := fmt.Fprintf(w, "%s: %s\n", r.Called(), text)
 	return err
 }
 

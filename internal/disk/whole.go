@@ -29,7 +29,7 @@ func WriteWhole(name string, write func(io.Writer) error) error {
 		err = f.Sync()
 	}
 	if err == nil { // under its lock: nobody else takes it for what a killed process left
-		err = os.Rename(f.Name(), name)
+		err = Rename(f.Name(), name)
 	} else {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}

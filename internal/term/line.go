@@ -79,14 +79,26 @@ func stamp(t time.Time, width int) string {
 
 // WriteSheet prints, whole, what a person answers for.
 func WriteSheet(to io.Writer, w *view.Wait, now time.Time) error {
+	return writeRows(to, w, w.Sheet(now), true)
+}
+
+// WriteBrief prints what a person is asked about: the action whole, the rest in few words.
+func WriteBrief(to io.Writer, w *view.Wait, now time.Time) error {
+	return writeRows(to, w, w.Brief(now), false)
+}
+
+// writeRows prints rows of an action; by its id: with which agent it is of.
+func writeRows(to io.Writer, w *view.Wait, rows []view.Row, byID bool) error {
 	s, width := StyleOf(to), WidthOf(to)
 	var b strings.Builder
 	row := func(label, text string) {
 		b.WriteString(Wrapped(fmt.Sprintf("%-10s", label), text, width, s.Head))
 	}
-	row("agent", strings.TrimSpace(view.ShownName(w.Name)+" "+w.Agent.String()))
+	if byID {
+		row("agent", strings.TrimSpace(view.ShownName(w.Name)+" "+w.Agent.String()))
+	}
 	row(cmp.Or(w.Kind, "action"), view.InLine(w.Head()))
-	for _, r := range w.Sheet(now) {
+	for _, r := range rows {
 		for i, text := range r.Text {
 			label := r.Label
 			if i > 0 {

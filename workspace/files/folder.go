@@ -39,8 +39,10 @@ type Folder struct {
 
 	looks   bool // nothing is to be changed
 	seen    seen
-	watched bool  // commits wait for a reason
-	noGit   *bool // git is not installed; nil: nobody has looked
+	only    map[string]bool // the files to be synced, beside what changed in memory; nil: all
+	upTo    int64           // up to where documents are known
+	watched bool            // commits wait for a reason
+	noGit   *bool           // git is not installed; nil: nobody has looked
 	unlock  func() error
 	asides  []spot // documents that hold what did not go together with others, of this sync
 

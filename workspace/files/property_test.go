@@ -25,6 +25,7 @@ type play struct {
 	removed map[string]bool // words that somebody took away on purpose
 	wrote   []string        // words of people
 	log     []string
+	dirty   [2]map[string]bool // what each person edited since the last sync, as a watcher is told; nil: anything
 }
 
 // names are the files that everybody writes to.
@@ -147,6 +148,9 @@ func (p *play) edits(i int, name string) {
 			p.t.Fatal(err)
 		}
 	}
+	if p.dirty[i] != nil {
+		p.dirty[i][name] = true
+	}
 	p.say("person %d edits %s: %q", i, name, lines)
 }
 
@@ -171,13 +175,19 @@ func (p *play) syncs(i int, calm bool) *Report {
 			}
 		}
 	}
-	p.say("person %d syncs", i)
-	r, err := who.Sync(p.t.Context())
+	some := p.dirty[i]
+	if calm || p.r.IntN(3) == 0 {
+		some = nil
+	}
+	p.say("person %d syncs %v", i, some)
+	p.dirty[i] = map[string]bool{}
+	r, err := who.syncSome(p.t.Context(), some)
 	if err != nil && !errors.Is(err, errCrash) {
 		p.t.Fatalf("%v\n%s", err, strings.Join(p.log, "\n"))
 	}
 	if err != nil {
 		p.say("  and crashes")
+		p.dirty[i], who.upTo = nil, 0 // another process begins anew
 	} else {
 		p.say("  %v", r.Changes)
 	}
@@ -187,6 +197,7 @@ func (p *play) syncs(i int, calm bool) *Report {
 // gits has a person use git in their folder: commit by hand, drop what is not committed, or look at an older commit.
 func (p *play) gits(i int) {
 	who := p.people[i]
+	p.dirty[i] = nil
 	before := who.all()
 	switch p.r.IntN(3) {
 	case 0:

@@ -150,6 +150,18 @@ func (s *State) records(ctx context.Context, folder int64) (map[string]*record, 
 	return all, errors.Join(rows.Err(), rows.Close())
 }
 
+// record is what is known of a file.
+func (s *State) record(ctx context.Context, folder int64, path string) (*record, error) {
+	r := &record{path: path}
+	var versions []byte
+	err := s.db.QueryRowContext(ctx, "SELECT base, versions, incoming, outgoing FROM file WHERE folder=? AND path=?",
+		folder, path).Scan(&r.base, &versions, &r.incoming, &r.outgoing)
+	if r.versions = string(versions); errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return r, err
+}
+
 // keep makes a record durable.
 func (s *State) keep(ctx context.Context, folder int64, r *record) error {
 	_, err := s.db.ExecContext(ctx, "INSERT INTO file(folder, path, base, versions, incoming, outgoing) "+

@@ -55,6 +55,10 @@ func (f *Folder) Sync(ctx context.Context) (*Report, error) {
 	if err == nil {
 		err = s.commit(ctx)
 	}
+	if err == nil && f.only != nil { // not all were looked at
+		err = f.State.db.QueryRowContext(ctx, "SELECT count(*) FROM file WHERE folder=? AND base IS NOT NULL",
+			f.id).Scan(&s.report.Files)
+	}
 	if err = errors.Join(err, f.close()); err != nil {
 		return s.report, fmt.Errorf("sync %s: %w", f.Dir, err)
 	}
@@ -90,10 +94,18 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 
 // gather finds the files there are or should be.
 func (s *syncing) gather(ctx context.Context) (err error) {
-	if s.records, err = s.State.records(ctx, s.id); err != nil {
+	if err := s.follow(ctx); err != nil {
 		return err
 	}
-	if err := s.follow(ctx); err != nil {
+	docs, mark, whole, err := s.Reader.Since(ctx, s.upTo)
+	if err != nil {
+		return err
+	}
+	s.upTo = mark
+	if s.only != nil && !whole {
+		return s.some(ctx, docs)
+	}
+	if s.records, err = s.State.records(ctx, s.id); err != nil {
 		return err
 	}
 	if err := s.documents(ctx); err != nil {
@@ -111,6 +123,33 @@ func (s *syncing) gather(ctx context.Context) (err error) {
 		add(file)
 	}
 	return s.tree.walk(add, func(part string) { s.parts[ofPart(part)] = true })
+}
+
+// some finds the files that may have changed, and those of documents that have.
+func (s *syncing) some(ctx context.Context, docs []*workspace.Document) error {
+	for _, d := range docs {
+		at := spot{d.Path, workspace.Visibility{Tier: d.Visibility.Tier, Scope: d.Visibility.Scope}}
+		_, month := s.plan.month(at)
+		if file, ok := s.plan.fileOf(at); ok && !month {
+			s.sources[file] = &document{s.Folder, at}
+		}
+	}
+	for file := range s.only {
+		at, ok := s.plan.spotOf(file)
+		if _, month := s.plan.month(at); ok && !month && s.sources[file] == nil {
+			s.sources[file] = &document{s.Folder, at}
+		}
+	}
+	s.pages()
+	s.records = map[string]*record{}
+	for file := range s.sources {
+		r, err := s.State.record(ctx, s.id, file)
+		if err != nil {
+			return err
+		}
+		s.records[file] = r
+	}
+	return nil
 }
 
 // page is how many documents are listed at a time.

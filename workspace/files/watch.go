@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -36,19 +37,14 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 	each(r)
 	last, moved := r.Changes, false
 	changes := view.Watch(ctx, f.Reader.Store)
-	told := make(chan struct{}, 1)
-	tell := func() {
-		select {
-		case told <- struct{}{}:
-		default:
-		}
-	}
+	told := &touched{signal: make(chan struct{}, 1), whole: true} // what changed before it was watched
 	every := glance
 	if n, err := newNotices(f.dir); err == nil { // else it is looked at often
 		every = slowly
 		defer n.close()
-		go n.run(ctx, tell)
+		go n.run(ctx, told.add)
 	}
+	told.add("")
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -63,22 +59,29 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 				}
 				continue
 			}
-		case <-told:
+		case <-told.signal:
 		case <-tick.C:
+			told.all()
 		}
-		settled(ctx, told)
-		r, err := f.Sync(ctx)
+		settled(ctx, told.signal)
+		r, err := f.syncSome(ctx, told.take())
 		if errors.Is(err, ErrMoved) {
 			if !moved {
 				each(&Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}, Notes: []string{err.Error()}})
 			}
 			moved = true // and goes on when git has
+			told.all()
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		moved = false
+		for _, c := range r.Changes {
+			if c.Status == Waits {
+				time.AfterFunc(settle, func() { told.add(c.File) })
+			}
+		}
 		if !r.idle(last) {
 			each(r)
 		}
@@ -108,6 +111,64 @@ func (f *Folder) same(ctx context.Context) (bool, error) {
 type seen struct {
 	feed perdure.Hash
 	end  perdure.Cursor
+}
+
+// touched collects which files of a folder may have changed.
+type touched struct {
+	signal chan struct{} // has something when there is something to take
+
+	mu    sync.Mutex
+	names map[string]bool
+	whole bool // any may have
+}
+
+// add notes a file; without a name, any.
+func (t *touched) add(name string) {
+	t.mu.Lock()
+	if t.names == nil {
+		t.names = map[string]bool{}
+	}
+	if name == "" || len(t.names) >= page {
+		t.whole = true
+	} else {
+		t.names[name] = true
+	}
+	t.mu.Unlock()
+	select {
+	case t.signal <- struct{}{}:
+	default:
+	}
+}
+
+// all notes that any file may have changed, for the next who takes.
+func (t *touched) all() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.whole = true
+}
+
+// take is what was noted; nil: any.
+func (t *touched) take() map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := t.names
+	if t.whole {
+		names = nil
+	} else if names == nil {
+		names = map[string]bool{}
+	}
+	t.names, t.whole = nil, false
+	return names
+}
+
+// syncSome is Sync for these files, and for what changed in memory since the last: what it costs depends on that. What
+// git put back is seen only in the whole.
+func (f *Folder) syncSome(ctx context.Context, names map[string]bool) (*Report, error) {
+	if !f.Git {
+		f.only = names
+		defer func() { f.only = nil }()
+	}
+	return f.Sync(ctx)
 }
 
 // settled waits until nothing is told for a moment.
@@ -167,7 +228,7 @@ func (n *notices) add(dir string) error {
 }
 
 // run calls tell for each change that may matter.
-func (n *notices) run(ctx context.Context, tell func()) {
+func (n *notices) run(ctx context.Context, tell func(name string)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -176,7 +237,7 @@ func (n *notices) run(ctx context.Context, tell func()) {
 			if !ok {
 				return
 			}
-			tell() // something was missed
+			tell("") // something was missed
 		case e, ok := <-n.w.Events:
 			if !ok {
 				return
@@ -185,10 +246,16 @@ func (n *notices) run(ctx context.Context, tell func()) {
 			if err != nil || rel != "." && hidden(filepath.ToSlash(rel)) {
 				continue
 			}
-			if info, err := os.Lstat(e.Name); err == nil && info.IsDir() && e.Has(fsnotify.Create) {
-				_ = n.add(e.Name) // what is not watched is looked at now and then
+			info, err := os.Lstat(e.Name)
+			if err == nil && info.IsDir() {
+				if rel = "."; e.Has(fsnotify.Create) {
+					_ = n.add(e.Name) // what is not watched is looked at now and then
+				}
 			}
-			tell()
+			if rel == "." || err != nil { // a folder: any file in it
+				rel = ""
+			}
+			tell(filepath.ToSlash(rel))
 		}
 	}
 }

@@ -74,6 +74,41 @@ func (p Party) Key() (string, error) {
 	return v, nil
 }
 
+// Reach asks for a page of the party that costs nothing, with its key in a header. An error that wraps
+// perdure.ErrDenied says that the key is refused; another, that nobody can tell.
+func (p Party) Reach(ctx context.Context, page, header, prefix string, more http.Header) error {
+	key, err := p.Key()
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return err
+	}
+	for name, values := range more {
+		r.Header[name] = values
+	}
+	if key != "" {
+		r.Header.Set(header, prefix+key)
+	}
+	client := p.at.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", p.who, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing of it is read
+	switch s := resp.StatusCode; {
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		return fmt.Errorf("%w: %s answered %d: %s", perdure.ErrDenied, p.who, s, p.keyRefused())
+	case s >= http.StatusInternalServerError:
+		return fmt.Errorf("%s answered %d", p.who, s)
+	}
+	return nil // a server that has no such page is there
+}
+
 // keyRefused says that the key is not accepted, and which one that is.
 func (p Party) keyRefused() string {
 	switch {

@@ -12,7 +12,8 @@ import (
 func Anthropic(say func(int, map[string]any) Turn) (*Server, error) {
 	return serve(protocol{
 		authorized: func(r *http.Request) bool {
-			return r.Header.Get("x-api-key") == Key && r.URL.Path == "/v1/messages"
+			return r.Header.Get("x-api-key") == Key &&
+				(r.URL.Path == "/v1/messages" || r.Method == http.MethodGet && r.URL.Path == "/v1/models")
 		},
 		check:  anthropicCheck,
 		fail:   func(t *Turn) []byte { return marshal(anthropicError(t)) },

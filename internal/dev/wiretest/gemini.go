@@ -11,6 +11,9 @@ import (
 func Gemini(say func(int, map[string]any) Turn) (*Server, error) {
 	return serve(protocol{
 		authorized: func(r *http.Request) bool {
+			if r.Method == http.MethodGet {
+				return r.Header.Get("x-goog-api-key") == Key && r.URL.Path == "/v1beta/models"
+			}
 			return r.Header.Get("x-goog-api-key") == Key && strings.HasSuffix(r.URL.Path, ":streamGenerateContent") &&
 				r.URL.Query().Get("alt") == "sse"
 		},

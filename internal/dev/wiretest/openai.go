@@ -12,7 +12,8 @@ import (
 func OpenAI(say func(int, map[string]any) Turn) (*Server, error) {
 	return serve(protocol{
 		authorized: func(r *http.Request) bool {
-			return r.Header.Get("Authorization") == "Bearer "+Key && r.URL.Path == "/v1/chat/completions"
+			return r.Header.Get("Authorization") == "Bearer "+Key &&
+				(r.URL.Path == "/v1/chat/completions" || r.Method == http.MethodGet && r.URL.Path == "/v1/models")
 		},
 		check:  openaiCheck,
 		fail:   func(t *Turn) []byte { return marshal(openaiError(t)) },

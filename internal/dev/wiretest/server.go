@@ -103,6 +103,15 @@ func serve(p protocol, say func(int, map[string]any) Turn) (*Server, error) {
 }
 
 func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet { // which models there are: nobody is asked anything
+		if !p.authorized(r) {
+			refuse(w, p, &Turn{Status: 401, Kind: "authentication_error", Message: "wrong key " + Key})
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"data":[],"models":[]}`) // whoever does not read it has gone
+		return
+	}
 	raw, err := io.ReadAll(r.Body)
 	var body map[string]any
 	if err == nil {

@@ -1,0 +1,151 @@
+package home
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// grant is what somebody may in a scope.
+type grant struct {
+	verbs []string // nil: all
+	scope string
+}
+
+func (g *grant) has(verb string) bool { return g.verbs == nil || slices.Contains(g.verbs, verb) }
+
+func (g *grant) covers(scope string) bool {
+	return g.scope == perdure.AnyScope || g.scope == "" || perdure.InScope(scope, g.scope)
+}
+
+// all are the grants of the visitor.
+func (v *Visitor) all() []grant {
+	if v.grants != nil {
+		return v.grants
+	}
+	return []grant{{v.Verbs, v.Scope}}
+}
+
+// Peer is who has shown a key: what they may, and where, follows from what the home trusts the key with, line by line.
+// It is refused if that is nothing.
+func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
+	t, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
+	v := &Visitor{Name: k.Short(), Key: k}
+	for _, who := range t.Trustees() {
+		if who.Key != k || who.Revoked || !t.Allows(k, who.Rights, who.Scope) {
+			continue
+		}
+		if who.Name != "" {
+			v.Name = who.Name
+		}
+		v.grants = append(v.grants, grant{verbsOf(who.Rights), who.Scope})
+		v.Speaks = v.Speaks || who.Rights&(perdure.MayOwn|perdure.MayApprove) != 0
+	}
+	if len(v.grants) == 0 {
+		return nil, perdure.WithHint(
+			fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
+			"perdure key trust "+k.String(),
+		)
+	}
+	v.Scope, v.Verbs = common(v.grants)
+	return v, nil
+}
+
+// verbsOf is what the rights of a key come to here; nil: everything.
+func verbsOf(r perdure.Right) []string {
+	if r&perdure.MayOwn != 0 {
+		return nil
+	}
+	verbs := []string{VerbRead, VerbExport}
+	if r&perdure.MayAuthor != 0 {
+		verbs = append(verbs, VerbCreate, VerbEvent, VerbPause, VerbEnd, VerbImport)
+	}
+	if r&perdure.MayApprove != 0 {
+		verbs = append(verbs, VerbApprove, VerbAnswer, VerbResume, VerbSettle)
+	}
+	return verbs
+}
+
+// common is the scope in which all grants lie, and the verbs of any.
+func common(all []grant) (scope string, verbs []string) {
+	scope, verbs = all[0].scope, []string{}
+	for _, g := range all {
+		for scope != perdure.AnyScope && !(&grant{scope: scope}).covers(g.scope) {
+			up := strings.LastIndexByte(scope, '/')
+			if scope = scope[:max(up, 0)]; scope == "" {
+				scope = perdure.AnyScope
+			}
+		}
+		if g.verbs == nil {
+			verbs = nil
+		} else if verbs != nil {
+			verbs = append(verbs, g.verbs...)
+		}
+	}
+	if verbs != nil {
+		slices.Sort(verbs)
+		verbs = slices.Compact(verbs)
+	}
+	return scope, verbs
+}
+
+// home is the scope in which the visitor creates agents that name none; empty: that of the home.
+func (v *Visitor) home(verb string) string {
+	for _, g := range v.all() {
+		if g.has(verb) {
+			if g.scope == perdure.AnyScope {
+				return ""
+			}
+			return g.scope
+		}
+	}
+	return ""
+}
+
+// May refuses a verb that the visitor has no right to anywhere.
+func (v *Visitor) May(verb string) error {
+	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) }) {
+		return nil
+	}
+	return perdure.WithHint(
+		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
+		"use a token that permits it: perdure token new --verbs "+verb,
+	)
+}
+
+// MayIn refuses a verb that the visitor has no right to in a scope.
+func (v *Visitor) MayIn(verb, scope string) error {
+	if err := v.May(verb); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) && g.covers(scope) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s may not %s in scope %s", perdure.ErrDenied, v.Name, doing(verb), scope)
+}
+
+// Sees reports whether agents of a scope are there for the visitor.
+func (v *Visitor) Sees(scope string) bool {
+	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.covers(scope) })
+}
+
+// Everything reports whether all agents are there for the visitor.
+func (v *Visitor) Everything() bool {
+	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.scope == perdure.AnyScope || g.scope == "" })
+}
+
+// doing is a verb in a sentence: some are the names of what they permit.
+func doing(verb string) string {
+	switch verb {
+	case VerbMemory, VerbMetrics, VerbMCP, VerbA2A:
+		return "use " + verb
+	case VerbEvent:
+		return "send events"
+	}
+	return verb
+}

@@ -1,0 +1,95 @@
+package home_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+)
+
+func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home")}
+	within(t, h, func(ctx context.Context, s perdure.Store) error {
+		k, err := perdure.GenerateSigner("ana")
+		if err != nil {
+			return err
+		}
+		for scope, right := range map[string]perdure.Right{
+			perdure.AnyScope: perdure.MayApprove, "acme/dev": perdure.MayAuthor,
+		} {
+			if err := h.AddTrust(perdure.Trustee{Key: k.Key(), Name: "ana", Rights: right, Scope: scope}); err != nil {
+				return err
+			}
+		}
+		v, err := h.Peer(k.Key())
+		if err != nil {
+			return err
+		}
+		for _, x := range []struct {
+			verb, scope string
+			may         bool
+		}{
+			{home.VerbApprove, "acme/dev", true}, {home.VerbApprove, "other", true}, {home.VerbRead, "other", true},
+			{home.VerbEvent, "acme/dev", true}, {home.VerbEvent, "acme/dev/x", true}, {home.VerbEvent, "acme", false},
+			{home.VerbEvent, "other", false}, {home.VerbGrant, "acme/dev", false},
+		} {
+			if err := v.MayIn(x.verb, x.scope); (err == nil) != x.may {
+				t.Errorf("%s in %s: got %v, want %v", x.verb, x.scope, err, x.may)
+			}
+		}
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		d := &home.Desk{Home: h, Store: s, Node: n}
+		inside, err := d.Create(ctx, v, &home.IntentFile{Goal: "x", Name: "inside"})
+		if err != nil || inside.Fold().Charter.Scope != "acme/dev" {
+			t.Fatalf("got %v, want an agent in acme/dev", err)
+		}
+		outside := agentIn(ctx, t, h, s, "outside")
+		for _, x := range []struct {
+			a   *perdure.Agent
+			may bool
+		}{{inside, true}, {outside, false}} {
+			id := x.a.ID().String()
+			if _, _, err := d.Event(ctx, v, id, perdure.Event{Name: "ping"}); (err == nil) != x.may {
+				t.Errorf("an event to %s: %v", x.a.Fold().Intent.Name, err)
+			}
+			if _, err := d.Pause(ctx, v, id, ""); (err == nil) != x.may {
+				t.Errorf("a pause of %s: %v", x.a.Fold().Intent.Name, err)
+			}
+			if _, err := d.Agent(ctx, v, id); err != nil {
+				t.Errorf("a look at %s: %v", x.a.Fold().Intent.Name, err)
+			}
+		}
+		if _, err := d.Fork(ctx, v, outside.ID().String(), home.Fork{Name: "f"}); home.KindOf(err) != home.KindDenied {
+			t.Errorf("a fork into another scope: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestAKeyOfSeveralScopesSeesTheseAlone(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home")}
+	within(t, h, func(ctx context.Context, s perdure.Store) error {
+		k, err := perdure.GenerateSigner("ana")
+		if err != nil {
+			return err
+		}
+		for _, scope := range []string{"acme/dev", "acme/ops"} {
+			who := perdure.Trustee{Key: k.Key(), Name: "ana", Rights: perdure.MayAuthor, Scope: scope}
+			if err := h.AddTrust(who); err != nil {
+				return err
+			}
+		}
+		v, err := h.Peer(k.Key())
+		if err != nil || v.Scope != "acme" || v.Everything() || v.Sees("acme") || !v.Sees("acme/ops/x") {
+			t.Errorf("got %+v, %v", v, err)
+		}
+		return nil
+	})
+}
