@@ -55,8 +55,8 @@ func TestCapsuleAndItsSignaturesAreReplacedTogether(t *testing.T) {
 			}
 			file := filepath.Join(folder, "copy.agent")
 			export := func() error {
-				_, err := h.Export(ctx, s, a.ID(), home.Export{Options: capsule.Options{Depth: perdure.Full}, File: file,
-					Replace: true, Detached: true})
+				_, err := h.Export(ctx, s, a.ID(), home.Export{Options: capsule.Options{Depth: perdure.Full},
+					File: file, Replace: true, Detached: true})
 				return err
 			}
 			if err := export(); err != nil {
