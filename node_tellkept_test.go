@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// counting counts how often heads are read, which telling an agent that is held need not do.
-type counting struct {
+// headsCounted counts how often heads are read, which telling an agent that is held need not do.
+type headsCounted struct {
 	perdure.Store
 	heads int
 }
 
-func (c *counting) Heads(ctx context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
+func (c *headsCounted) Heads(ctx context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
 	c.heads++
 	return c.Store.Heads(ctx, id)
 }
@@ -25,7 +25,7 @@ func TestWhatANodeHoldsIsToldInOneStepAndWhatHasGoneOnIsReadFirst(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := &counting{Store: store}
+	counted := &headsCounted{Store: store}
 	one := &perdure.Node{Store: counted, Key: key}
 	two := &perdure.Node{Store: store, Key: key}
 	a, err := one.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "listen"},
