@@ -98,7 +98,7 @@ func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error
 	if n.Tools, err = p.tools(ctx, h, n.Store); err != nil {
 		return err
 	}
-	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(&reach{n, h}))
+	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(&reach{Node: n, h: h}))
 	if _, err := os.Stat(h.openIndex()); err == nil { // memory is in use here
 		for _, t := range workspace.Tools(p.memory.get) {
 			p.sources[t.Spec().Name] = "memory"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -14,7 +15,8 @@ import (
 // here what it is told, and passed back as every agent is.
 type reach struct {
 	*perdure.Node
-	h *Home
+	h    *Home
+	from sync.Map // the PeerConfig of agents that were pulled, by their id
 }
 
 // Load is that of the node, of an agent that is here or can be pulled.
@@ -36,20 +38,44 @@ func (r *reach) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, e
 		if Ways[c.Way] == exchange.Push {
 			continue
 		}
-		if r.pull(ctx, here, c, id) == nil {
+		if r.pass(ctx, here, c, id, exchange.Pull) == nil {
+			r.from.Store(id, c)
 			return r.Node.Load(ctx, id)
 		}
 	}
 	return a, err
 }
 
-// pull gets an agent from a peer.
-func (r *reach) pull(ctx context.Context, here Local, c PeerConfig, id perdure.AgentID) error {
+// Tell is that of the node. What an agent is told that was pulled goes back at once, or with a later sync, also if its
+// scope is none that is synced.
+func (r *reach) Tell(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error) {
+	e, err := r.Node.Tell(ctx, id, ev)
+	c, pulled := r.from.Load(id)
+	if err != nil || !pulled {
+		return e, err
+	}
+	peer := c.(PeerConfig) // nothing else is stored
+	v, err := r.h.Owner()
+	if err == nil {
+		here := Local{&Desk{Home: r.h, Store: r.Store, Node: r.Node}, v}
+		if r.pass(ctx, here, peer, id, exchange.Push) == nil {
+			return e, nil
+		}
+	}
+	book, err := r.h.OpenDealings(ctx)
+	if err != nil {
+		return e, err
+	}
+	return e, errors.Join(book.owe(ctx, peer.Name, []perdure.AgentID{id}), book.Close())
+}
+
+// pass passes an agent from or to a peer.
+func (r *reach) pass(ctx context.Context, here Local, c PeerConfig, id perdure.AgentID, way exchange.Way) error {
 	p, err := r.h.OpenPeer(c, "")
 	if err != nil {
 		return err
 	}
-	_, err = exchange.Sync(ctx, here, p, id, exchange.Pull)
+	_, err = exchange.Sync(ctx, here, p, id, way)
 	return errors.Join(err, p.Close())
 }
 

@@ -157,7 +157,8 @@ func (h *Home) withFile(ctx context.Context, name string, ids []age.Identity, wh
 		return h.withCut(ctx, name, f)
 	}
 	m := &memory{depth: head.Holds(), manifest: new(*capsule.Manifest)}
-	m.entries = capsuleEntries(ctx, name, capsule.ReadOptions{Identities: ids}, &m.read, func(r *capsule.Reader) { *m.manifest = r.Manifest() })
+	m.entries = capsuleEntries(ctx, name, capsule.ReadOptions{Identities: ids}, &m.read,
+		func(r *capsule.Reader) { *m.manifest = r.Manifest() })
 	return f(m)
 }
 

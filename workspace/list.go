@@ -142,8 +142,8 @@ func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, othe
 const maxSince = 1000
 
 // Since is the documents of which versions arrived since a mark, gone ones among them, without their texts, and the
-// mark for the next call. Whole says that it cannot tell, because the mark is of no index, or of another, or too much has
-// changed: then all documents must be listed. What expired since is not among them.
+// mark for the next call. Whole says that it cannot tell, because the mark is of no index, or of another, or too much
+// has changed: then all documents must be listed. What expired since is not among them.
 func (r *Reader) Since(ctx context.Context, mark int64) (docs []*Document, next int64, whole bool, err error) {
 	if err := r.sync(ctx); err != nil {
 		return nil, 0, false, err

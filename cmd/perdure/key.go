@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func keyCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func keyShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if format, err := out.check(); err == nil && format == formatTable {
+		if format, err := out.check(); err == nil && format == formatTable && term.IsTerminal(c.OutOrStdout()) {
 			note(c, "the same in hexadecimal: %s", k.Key)
 		}
 		return out.say(k, "%s\n", k.Text)

@@ -109,7 +109,9 @@ type mesh struct {
 	homes []string
 	ways  []*cuttable
 	work  string // where effects leave their marks
-	https []*client.Client
+
+	limits string // what else is said of peers
+	https  []*client.Client
 }
 
 const meshScript = `turns:
@@ -127,9 +129,17 @@ permit (principal, action == Action::"admit", resource) when { context.trusted }
 `
 
 // newMesh starts nodes that trust each other and sync all agents over ways that can be cut.
-func newMesh(t *testing.T, n int, more string) *mesh {
+func newMesh(t *testing.T, n int, more func(node int, work, script string) string) *mesh {
 	t.Helper()
 	m := &mesh{t: t, work: t.TempDir()}
+	m.begin(n, more)
+	return m
+}
+
+// begin starts the nodes.
+func (m *mesh) begin(n int, more func(node int, work, script string) string) {
+	t := m.t
+	t.Helper()
 	root := t.TempDir()
 	script := filepath.Join(root, "script.yaml")
 	m.write(script, meshScript)
@@ -143,7 +153,7 @@ func newMesh(t *testing.T, n int, more string) *mesh {
 	}
 	targets := make([][]*cuttable, n)
 	for i, home := range m.homes {
-		conf := fmt.Sprintf("advisor: script:%s\nfiles: %s\nprograms: [sh]\n%speers:\n", script, m.work, more)
+		conf := more(i, m.work, script) + "peers:\n"
 		for j := range n {
 			if i == j {
 				continue
@@ -151,8 +161,8 @@ func newMesh(t *testing.T, n int, more string) *mesh {
 			must(t, exitOK, "key", "trust", keys[j], "--rights", "own", "--scope", "*", "--store", home)
 			way := newCuttable(t)
 			m.ways, targets[j] = append(m.ways, way), append(targets[j], way)
-			conf += fmt.Sprintf("  - {name: n%d, url: \"https://%s\", key: \"%s\", every: 300ms}\n", j, way.ln.Addr(),
-				keys[j])
+			conf += fmt.Sprintf("  - {name: n%d, url: \"https://%s\", key: \"%s\", every: 300ms%s}\n", j, way.ln.Addr(),
+				keys[j], m.limits)
 		}
 		m.write(filepath.Join(home, "node.yaml"), conf)
 	}
@@ -167,7 +177,11 @@ func newMesh(t *testing.T, n int, more string) *mesh {
 		}
 		m.https = append(m.https, &client.Client{URL: "unix:" + filepath.Join(home, "serve.sock")})
 	}
-	return m
+}
+
+// able is what a node is told that can do everything.
+func able(_ int, work, script string) string {
+	return fmt.Sprintf("advisor: script:%s\nfiles: %s\nprograms: [sh]\n", script, work)
 }
 
 // reached is where a server listens for others, as it logs.
@@ -310,7 +324,7 @@ func TestFiveNodesThatAreCutApartComeToOneEnd(t *testing.T) {
 	if cutting > time.Minute {
 		agents = 100
 	}
-	m := newMesh(t, nodes, "")
+	m := newMesh(t, nodes, able)
 	ctx, stop := context.WithTimeout(t.Context(), cutting+90*time.Second)
 	defer stop()
 	seed := uint64(time.Now().UnixNano())
@@ -340,4 +354,98 @@ func TestFiveNodesThatAreCutApartComeToOneEnd(t *testing.T) {
 	telling.Wait()
 	m.settled(ctx, names)
 	m.effects(names)
+}
+
+// create makes an agent at a node.
+func (m *mesh) create(ctx context.Context, node int, name, advisor, inputs string) perdure.AgentID {
+	m.t.Helper()
+	made, err := m.https[node].Create(ctx, client.Intent{Name: name, Goal: "work", Advisor: advisor,
+		Inputs: []byte(inputs)})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return made.Agent
+}
+
+// A node without the tool hands the agent over, with its seat, to the peer that has it.
+func TestAnAgentMovesToTheNodeThatCanServeIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers")
+	}
+	m := newMesh(t, 2, func(node int, work, script string) string {
+		if node == 1 {
+			return able(node, work, script) + "scopes: [home]\n"
+		}
+		return fmt.Sprintf("advisor: script:%s\n", script)
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	defer stop()
+	m.create(ctx, 0, "mover", "", `{"name":"mover"}`)
+	m.tell(ctx, 0, "mover", "go")
+	m.tell(ctx, 0, "mover", "more")
+	m.settled(ctx, []string{"mover"})
+	m.effects([]string{"mover"})
+	out := must(t, exitOK, "seat", "show", "mover", "--store", m.homes[1], "--json", "--jq", ".standing")
+	if strings.TrimSpace(out) != "here" {
+		t.Errorf("the seat is %s, want it moved", out)
+	}
+}
+
+// Both sides of a cut go on with an agent; only the one with the seat acts, and afterwards both know the same.
+func TestBothSidesOfACutBecomeOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers")
+	}
+	m := newMesh(t, 2, func(node int, work, script string) string {
+		return able(node, work, script) + "copies: work\n"
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	defer stop()
+	m.create(ctx, 0, "twin", "", `{"name":"twin"}`)
+	for _, _, err := m.https[1].Show(ctx, "twin", ""); err != nil && ctx.Err() == nil; {
+		time.Sleep(50 * time.Millisecond)
+		_, _, err = m.https[1].Show(ctx, "twin", "")
+	}
+	for _, way := range m.ways {
+		way.set(true)
+	}
+	m.tell(ctx, 1, "twin", "go")
+	m.tell(ctx, 0, "twin", "go")
+	time.Sleep(time.Second) // both decide what they may
+	for _, way := range m.ways {
+		way.set(false)
+	}
+	m.tell(ctx, 1, "twin", "more")
+	m.settled(ctx, []string{"twin"})
+	m.effects([]string{"twin"})
+}
+
+// A message reaches an agent that only a peer has, and wakes it there, also outside the scope that is synced.
+func TestMessagesReachAgentsOfPeers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers")
+	}
+	m := &mesh{t: t, work: t.TempDir(), limits: ", scope: nowhere"}
+	m.write(filepath.Join(m.work, "hear.yaml"), "turns:\n  - sleep: {on: found}\n  - end: {result: heard}\n")
+	m.write(filepath.Join(m.work, "tell.yaml"), "turns:\n  - execute: {tool: send, args: {to: agent, "+
+		"agent: \"${inputs.to}\", event: found}}\n  - end: {result: told}\n")
+	m.begin(2, func(_ int, work, _ string) string {
+		return fmt.Sprintf("advisors: {hear: \"script:%[1]s/hear.yaml\", tell: \"script:%[1]s/tell.yaml\"}\n", work)
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	defer stop()
+	id := m.create(ctx, 1, "hearer", "hear", `{}`)
+	m.create(ctx, 0, "teller", "tell", `{"to":"`+id.String()+`"}`)
+	for {
+		a, _, err := m.https[1].Show(ctx, "hearer", "")
+		if err == nil && a.Ended != nil {
+			return
+		}
+		if ctx.Err() != nil {
+			m.fail("hearer", nil)
+			m.fail("teller", nil)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -95,8 +96,13 @@ func (s *Store) prepare(ctx context.Context, create bool) error {
 		if err = s.server.syncsHere(ctx, s); err != nil {
 			return err
 		}
-		if err = s.make(ctx); err == nil {
+		err = s.make(ctx)
+		for deadline := time.Now().Add(s.patience); err == nil; { // what another makes is there a moment later
 			info, err = s.info(ctx, s.streams.log)
+			if !errors.Is(err, perdure.ErrNotFound) || time.Now().After(deadline) || !s.pause(ctx, firstRetry) {
+				break
+			}
+			err = nil
 		}
 	}
 	if err != nil {
