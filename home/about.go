@@ -49,9 +49,9 @@ func (a *About) Serves(scope string) bool {
 	})
 }
 
-// Capable is what a node can do, as it says so to others.
-func Capable(n *perdure.Node, runs bool) *client.Capable {
-	c := &client.Capable{Advisors: []string{}, Tools: []string{}}
+// Capable is what a node can do, and for agents of which scopes, as it says so to others.
+func Capable(n *perdure.Node, runs bool, scopes ...string) *client.Capable {
+	c := &client.Capable{Advisors: []string{}, Tools: []string{}, Scopes: scopes}
 	if !runs {
 		return c
 	}

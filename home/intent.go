@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/yamltext"
 )
 
 // IntentFile is an intent as people write it, in YAML or JSON.
@@ -81,7 +82,14 @@ var (
 // ReadIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
 func ReadIntent(r io.Reader) (IntentFile, error) {
 	var f IntentFile
-	dec := yaml.NewDecoder(io.LimitReader(r, perdure.MaxBody))
+	text, err := io.ReadAll(io.LimitReader(r, perdure.MaxBody))
+	if err != nil {
+		return f, err
+	}
+	if err := yamltext.Check(text); err != nil {
+		return f, perdure.Invalid(plainYAML(err))
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil {
 		if errors.Is(err, io.EOF) {

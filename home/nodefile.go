@@ -36,6 +36,7 @@ type NodeFile struct {
 	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
 
 	Peers  []PeerConfig `yaml:"peers"`  // other places that agents are passed to and from
+	Scopes []string     `yaml:"scopes"` // of the agents that peers may hand over to this node; none: any
 	Copies string       `yaml:"copies"` // whether agents whose seat is elsewhere are worked on: rest or work
 
 	Serve     ServeConfig     `yaml:"serve"`     // how it is served

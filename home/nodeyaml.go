@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/yamltext"
 )
 
 // decode reads the text of a file. What is wrong with it is told by its line and key.
@@ -24,13 +25,16 @@ func (n *NodeFile) decode(path string, text []byte) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	if err == nil && dec.Decode(new(any)) != io.EOF { // what is read must be what people see
+	if err == nil && dec.Decode(new(yaml.Node)) != io.EOF { // what is read must be what people see
 		return fmt.Errorf("%s: want one document, without --- between parts", path)
 	}
 	n.places = map[string]string{}
 	lines := map[int]string{}
 	if err == nil {
 		n.note(path, doc.Content[0], "", lines)
+		err = yamltext.Check(text)
+	}
+	if err == nil {
 		strict := yaml.NewDecoder(bytes.NewReader(text))
 		strict.KnownFields(true)
 		err = strict.Decode(n)

@@ -71,7 +71,7 @@ func TestCapsuleAndItsSignaturesAreReplacedTogether(t *testing.T) {
 			if finished = err == nil; !finished && !errors.Is(err, errCrashed) {
 				return err
 			}
-			switch got, err := count(file); {
+			switch got, err := entriesIn(file); {
 			case err != nil:
 				t.Errorf("stopped at step %d: %v", crash, err)
 			case got != entries && got != entries+1, finished && got != entries+1:
@@ -80,7 +80,7 @@ func TestCapsuleAndItsSignaturesAreReplacedTogether(t *testing.T) {
 			if err := export(); err != nil {
 				return err
 			}
-			if got, err := count(file); err != nil || got != entries+1 {
+			if got, err := entriesIn(file); err != nil || got != entries+1 {
 				t.Errorf("written again after step %d: %d entries, %v", crash, got, err)
 			}
 			if _, err := os.Stat(file + capsule.SigExt + capsule.StagedExt); err == nil {
@@ -90,7 +90,7 @@ func TestCapsuleAndItsSignaturesAreReplacedTogether(t *testing.T) {
 				Replace: true}); err != nil {
 				return err
 			}
-			if got, err := count(file); err != nil || got != entries+1 {
+			if got, err := entriesIn(file); err != nil || got != entries+1 {
 				t.Errorf("replaced by one with its signatures inside: %d entries, %v", got, err)
 			}
 			entries++
@@ -102,8 +102,8 @@ func TestCapsuleAndItsSignaturesAreReplacedTogether(t *testing.T) {
 	})
 }
 
-// count is how many entries a capsule has that verify.
-func count(file string) (n int, err error) {
+// entriesIn is how many entries a capsule has that verify.
+func entriesIn(file string) (n int, err error) {
 	r, done, err := home.OpenCapsule(file, nil)
 	if err != nil {
 		return 0, err

@@ -214,15 +214,17 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 		text string
 	}{
 		"another agent": {lying{exchange.Offer{Agent: other, Heads: head}, nil}, isInvalid, "was asked for"},
-		"many anchors": {lying{exchange.Offer{Agent: id, Heads: head, Anchors: make([]perdure.Hash, 33)}, nil}, isInvalid,
-			"at most 32"},
-		"many heads": {lying{exchange.Offer{Agent: id, Heads: make([]perdure.Hash, 5000)}, nil}, isInvalid, "at most 4096"},
+		"many anchors": {lying{exchange.Offer{Agent: id, Heads: head, Anchors: make([]perdure.Hash, 33)}, nil},
+			isInvalid, "at most 32"},
+		"many heads": {lying{exchange.Offer{Agent: id, Heads: make([]perdure.Hash, 5000)}, nil}, isInvalid,
+			"at most 4096"},
 		"entries of another": {lying{exchange.Offer{Agent: id, Heads: head},
 			perdure.Memory(t.Context(), stranger.Desk.Store, other)}, isInvalid, "was announced"},
 		"entries of strangers": {lying{exchange.Offer{Agent: id, Heads: head},
 			perdure.Memory(t.Context(), stranger.Desk.Store, id)}, isRejected, "perdure key trust"},
 		"without end": {lying{exchange.Offer{Agent: id, Heads: head}, endless}, isTooLarge, "at once"},
-		"nothing":     {lying{exchange.Offer{Agent: id, Heads: head}, func(func(*perdure.Entry, error) bool) {}}, isNil, ""},
+		"nothing": {lying{exchange.Offer{Agent: id, Heads: head}, func(func(*perdure.Entry, error) bool) {}}, isNil,
+			""},
 	} {
 		_, err := exchange.Sync(t.Context(), a, &x.peer, id, exchange.Pull)
 		if !x.want(err) || err != nil && !strings.Contains(err.Error(), x.text) {

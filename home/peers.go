@@ -52,6 +52,11 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, scope := range file.Scopes {
+		if err := perdure.CheckScope(scope); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir, NodeFileName), err))
+		}
+	}
 	for i := range file.Peers {
 		p := &file.Peers[i]
 		err := p.check()

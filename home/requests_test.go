@@ -46,8 +46,8 @@ func (s *unsure) Index(ctx context.Context, heads []perdure.Hash, l perdure.List
 	return s.Lister.Index(ctx, heads, l)
 }
 
-// count is how many entries an agent has, and how many agents there are.
-func count(ctx context.Context, t *testing.T, s *unsure, id perdure.AgentID) (entries, agents int) {
+// tally is how many entries an agent has, and how many agents there are.
+func tally(ctx context.Context, t *testing.T, s *unsure, id perdure.AgentID) (entries, agents int) {
 	t.Helper()
 	for _, err := range s.Entries(ctx, id, 0) {
 		if err != nil {
@@ -96,7 +96,7 @@ func TestARequestWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 			_, err := d.Pause(ctx, v, "one", "")
 			return err
 		}
-		before, _ := count(ctx, t, s, a.ID())
+		before, _ := tally(ctx, t, s, a.ID())
 		s.lost = 1
 		if _, err := ask("k", pause); !errors.Is(err, errUnsure) {
 			t.Fatalf("got %v, want what the store said", err)
@@ -104,7 +104,7 @@ func TestARequestWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 		if again, err := ask("k", pause); err != nil || !again {
 			t.Errorf("asked again: %v, %v; want the answer to the first", again, err)
 		}
-		if now, _ := count(ctx, t, s, a.ID()); now != before+1 {
+		if now, _ := tally(ctx, t, s, a.ID()); now != before+1 {
 			t.Errorf("it was done %d times, want once", now-before)
 		}
 		return nil

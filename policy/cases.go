@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/yamltext"
 )
 
 // Case is one line of a table of tests: facts, and what the policy is to answer.
@@ -60,10 +62,8 @@ func (r *CaseResult) Report() CaseReport {
 //
 // It returns a result for each. An error says that the table itself cannot be read; a field it does not know is one.
 func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
-	dec := yaml.NewDecoder(table)
-	dec.KnownFields(true)
-	var cases []Case
-	if err := dec.Decode(&cases); err != nil && !errors.Is(err, io.EOF) {
+	cases, err := decodeCases(table)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, "+
 			"want and rules",
 			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), " in type policy.Case", ""))
@@ -81,6 +81,26 @@ func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
 		results[i].Wrong = c.compare(&results[i].Explanation.Verdict)
 	}
 	return results, nil
+}
+
+// maxTable bounds a table: it is written by people.
+const maxTable = 16 << 20
+
+// decodeCases reads a table.
+func decodeCases(table io.Reader) (cases []Case, err error) {
+	text, err := io.ReadAll(io.LimitReader(table, maxTable+1))
+	if err == nil && len(text) > maxTable {
+		err = fmt.Errorf("it is longer than %d bytes", maxTable)
+	}
+	if err == nil {
+		err = yamltext.Check(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	return cases, dec.Decode(&cases)
 }
 
 // compare says how a verdict differs from what the case wants.
@@ -200,7 +220,7 @@ func override(base, over map[string]any) error {
 // an optional fact away. A fact that does not exist for the action is an error.
 func (f Facts) Set(path, value string) error {
 	var v any
-	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+	if err := yamltext.Unmarshal([]byte(value), &v); err != nil {
 		return fmt.Errorf("%s: %q: want a value such as 5, true or {cost: 5}", path, value)
 	}
 	action, _ := f["action"].(string)

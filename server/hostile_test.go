@@ -88,6 +88,16 @@ func TestHostileEntriesOfVotesAreRefused(t *testing.T) {
 		}
 		w.problem(token, "POST", path, client.Signed{Entries: [][]byte{b}}, 400)
 	}
+	joined, _, err := ana.Commit(a, time.Now(), // what joins heads carries state along, under the same signature
+		perdure.Draft{Body: perdure.Event{Name: "joined", Notice: perdure.Joined{Heads: 2},
+			Set: map[string]perdure.Data{"rich": mustData(t, true)}}},
+		perdure.Draft{Body: perdure.Event{Name: "approval", Notice: perdure.Approval{Approve: true, Digest: digest}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perdure.VoteOf(joined, id, ana.Key()); err == nil {
+		t.Error("entries that change state pass for a vote")
+	}
 	other, _ := w.asking()
 	var u client.Unsigned
 	w.call(token, "POST", path+"/prepare", client.ToSign{Approve: true, Key: ana.Key().String(), Name: "ana"}, 200, &u)

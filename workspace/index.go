@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"strings"
 
-	_ "modernc.org/sqlite" // the driver of search.db
+	"modernc.org/sqlite" // the driver of search.db
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure"
 )
@@ -82,7 +82,7 @@ func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	}
 	ix := &Index{path: path}
 	err = ix.dial(ctx)
-	if err == nil || ctx.Err() != nil || busy(err) {
+	if err == nil || !spoilt(err) { // what cannot be read now may be whole: another process has it, or a disk is full
 		return ix, err
 	}
 	if err := ix.discard(); err != nil {
@@ -91,9 +91,17 @@ func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	return ix, ix.dial(ctx)
 }
 
-// busy reports whether another process has the file.
-func busy(err error) bool {
-	return strings.Contains(err.Error(), "SQLITE_BUSY") || strings.Contains(err.Error(), "database is locked")
+// errVersion says that an index was made by another version of this program.
+var errVersion = errors.New("another version")
+
+// spoilt reports whether a file is no index that can be used again.
+func spoilt(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		code := e.Code() & 0xff
+		return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+	}
+	return errors.Is(err, errVersion)
 }
 
 // discard takes the file away.
@@ -143,7 +151,7 @@ func (ix *Index) begin(ctx context.Context) error {
 			return err
 		}
 		if tables > 0 {
-			return fmt.Errorf("it is of version %d, and %d is wanted", v, indexVersion)
+			return fmt.Errorf("%w: it is of %d, and %d is wanted", errVersion, v, indexVersion)
 		}
 		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version=%d", indexVersion))
 		return err

@@ -321,8 +321,10 @@ const maxBase = 64
 // normal are words in the one form that texts have.
 func normal(words []string) []string {
 	var out []string
+	seen := map[string]bool{} // of imports there may be many
 	for _, w := range words {
-		if w = strings.TrimSpace(norm.NFC.String(w)); w != "" && !slices.Contains(out, w) {
+		if w = strings.TrimSpace(norm.NFC.String(w)); w != "" && !seen[w] {
+			seen[w] = true
 			out = append(out, w)
 		}
 	}

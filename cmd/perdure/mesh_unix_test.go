@@ -374,7 +374,7 @@ func TestAnAgentMovesToTheNodeThatCanServeIt(t *testing.T) {
 	}
 	m := newMesh(t, 2, func(node int, work, script string) string {
 		if node == 1 {
-			return able(node, work, script)
+			return able(node, work, script) + "scopes: [home]\n"
 		}
 		return fmt.Sprintf("advisor: script:%s\n", script)
 	})

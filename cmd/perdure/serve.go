@@ -221,7 +221,11 @@ func (s *serving) tools(_ context.Context, a *perdure.Agent) ([]home.ToolUse, er
 func (s *serving) about(ctx context.Context) (n client.Node, err error) {
 	n = client.Node{Name: s.node.Key.Name, Key: s.node.Key.Key(), Version: version, Runs: !s.alone}
 	n.Advisors, n.Tools = home.Describe(s.node)
-	n.Capable = *home.Capable(s.node, n.Runs)
+	file, err := home.ReadNodeFile(s.h.Home)
+	if err != nil {
+		return n, err
+	}
+	n.Capable = *home.Capable(s.node, n.Runs, file.Scopes...)
 	if why := s.runs(); why != nil {
 		n.Why = why.Error()
 	}

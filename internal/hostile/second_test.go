@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -189,6 +190,36 @@ func TestYAMLThatUnfoldsIsRefused(t *testing.T) {
 	}
 	if names := p.agents(); len(names) > 0 {
 		t.Errorf("an agent was made of it: %v", names)
+	}
+}
+
+func TestYAMLWithManyKeysIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var keys strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&keys, "  k%d: v\n", i)
+	}
+	p.write("wide.yaml", "goal: g\ninputs:\n"+keys.String())
+	p.write("same.yaml", "goal: g\ninputs:\n"+strings.Repeat("  k: v\n", 60_000))
+	p.write("table.yaml", "- want: allow\n  context:\n"+strings.ReplaceAll(keys.String(), "  k", "    k"))
+	p.write("script.yaml", "turns:\n  - set:\n"+strings.ReplaceAll(keys.String(), "  k", "      k"))
+	p.write("note.md", "---\ntitle: x\nmore:\n"+keys.String()+"---\ntext\n")
+	p.ok("new", "work", "--name", "worker")
+	for _, args := range [][]string{{"new", "-f", "wide.yaml"}, {"new", "-f", "same.yaml"},
+		{"policy", "test", "table.yaml"}, {"doc", "import", "note.md"},
+		{"run", "worker", "--quiet", "--advisor", "script:script.yaml"}} {
+		if took := p.spent(args...); took > busy {
+			t.Errorf("perdure %v used %v of a processor", args, took)
+		}
+	}
+	p.exits(2, "new", "-f", "wide.yaml")
+	p.write(".perdure/node.yaml", "effects:\n"+keys.String())
+	if took := p.spent("ls"); took > busy {
+		t.Errorf("a home whose node.yaml has many keys: perdure ls used %v of a processor", took)
+	}
+	if took := p.spent("tools"); took > busy {
+		t.Errorf("a home whose node.yaml has many keys: perdure tools used %v of a processor", took)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/perdure/perdure/internal/yamltext"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/tasks"
 )
@@ -175,7 +176,7 @@ func (r *reader) front(f *file, x *workspace.Foreign) {
 		Tags  yaml.Node `yaml:"tags"`
 		Date  yaml.Node `yaml:"date"`
 	}
-	if err := yaml.Unmarshal([]byte(head), &m); err != nil {
+	if err := yamltext.Unmarshal([]byte(head), &m); err != nil {
 		r.problem(f, 1, "what it says about itself is not understood, and kept as text: %v", err)
 		return
 	}
