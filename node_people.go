@@ -315,7 +315,8 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
 			a.called(), f.Whom(q), by.Short()),
-			"let "+n.trust().Answerers(f, q)+" answer; an agent asks somebody else in the place of its owner if it was "+
+			"let "+n.trust().Answerers(f, q)+
+				" answer; an agent asks somebody else in the place of its owner if it was "+
 				"made so: perdure new --approver NAME")
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")

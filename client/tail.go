@@ -94,15 +94,8 @@ func (c *Client) follow(
 ) (got bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	res, _, err := c.send(
-		ctx,
-		http.MethodGet,
-		t.path(*after),
-		"",
-		nil,
-		false,
-		func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") },
-	)
+	res, _, err := c.send(ctx, http.MethodGet, t.path(*after), "", nil, false,
+		func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") })
 	if err != nil {
 		return false, err
 	}

@@ -324,12 +324,8 @@ func (c *Client) vote(
 	if b.Expires = ""; until != 0 { // what is signed is a time, and it is chosen here
 		b.Expires = until.String()
 	}
-	u, err := tell[Unsigned](
-		ctx,
-		c,
-		agentPath(agent, "/votes/prepare"),
-		ToSign{Ballot: b, Approve: approve, Key: by.String(), Name: name},
-	)
+	u, err := tell[Unsigned](ctx, c, agentPath(agent, "/votes/prepare"),
+		ToSign{Ballot: b, Approve: approve, Key: by.String(), Name: name})
 	if err != nil {
 		return out, err
 	}
@@ -355,7 +351,8 @@ func (c *Client) vote(
 	}
 	want, err := perdure.VoteOf(entries, q.Agent, by)
 	if err == nil &&
-		want != (perdure.Approval{Approve: approve, Digest: q.Digest, Decision: q.Decision, Note: b.Note, Expires: until}) {
+		want != (perdure.Approval{Approve: approve, Digest: q.Digest, Decision: q.Decision, Note: b.Note,
+			Expires: until}) {
 		err = errors.New("the server prepared another answer than was asked for; nothing was signed")
 	}
 	if err == nil {
@@ -385,7 +382,8 @@ func (b *Ballot) until(now time.Time) (perdure.Time, error) {
 		d, bad := time.ParseDuration(b.Expires)
 		if bad != nil {
 			return 0, perdure.Invalid(
-				fmt.Errorf("expires %q: want a time such as 2030-01-31T12:00:00Z, or a duration such as 1h30m", b.Expires),
+				fmt.Errorf("expires %q: want a time such as 2030-01-31T12:00:00Z, or a duration such as 1h30m",
+					b.Expires),
 			)
 		}
 		at = now.Add(d)

@@ -42,10 +42,8 @@ func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backe
 	if !ok {
 		err := perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
 		if h.remote != "" {
-			err = perdure.WithHint(
-				err,
-				"copy its agents with perdure copy --from URL --to PATH, or the database with pg_dump",
-			)
+			err = perdure.WithHint(err,
+				"copy its agents with perdure copy --from URL --to PATH, or the database with pg_dump")
 		}
 		return nil, err
 	}

@@ -68,8 +68,8 @@ func (h *Home) lockChats() (unlock func() error, err error) {
 	return file.Close, nil // the file stays: whoever removes it could remove that of another
 }
 
-// lastChat is the chat of this home that was last at work and has not ended; zero: there is none. What the index says is
-// held against the agent's own memory.
+// lastChat is the chat of this home that was last at work and has not ended; zero: there is none. What the index says
+// is held against the agent's own memory.
 func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key) (last perdure.AgentID, err error) {
 	l, err := view.Lister(s)
 	if err != nil {

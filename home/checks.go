@@ -228,7 +228,8 @@ func (l *looker) lets(call perdure.Execute, effect perdure.Effect) error {
 // run runs a command by the tool shell, if the owner wrote it and policy lets the role call it.
 func (l *looker) run(ctx context.Context, check string, words []string) (string, error) {
 	if !l.accepted {
-		return "", fmt.Errorf("it runs a command, and the owner of this home did not write it: read %.200q, then write "+
+		return "", fmt.Errorf("it runs a command, and the owner of this home did not write it: read %.200q, then "+
+			"write "+
 			"it yourself with --check, without --role", check)
 	}
 	if len(l.powers.Programs) == 0 || l.powers.Files == "" {

@@ -255,11 +255,8 @@ func (d *Desk) mayAnswer(v *Visitor, verb string) error {
 	}
 	if verb == VerbAnswer && !v.Speaks {
 		return perdure.WithHint(
-			fmt.Errorf(
-				"%w: %s is a program: no person stands behind its token, so it cannot answer for one",
-				perdure.ErrDenied,
-				v.Name,
-			),
+			fmt.Errorf("%w: %s is a program: no person stands behind its token, so it cannot answer for one",
+				perdure.ErrDenied, v.Name),
 			"make a token for a person: perdure token new NAME --person",
 		)
 	}
@@ -496,7 +493,8 @@ func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
 			if trust.Allows(k, x.right, cmp.Or(scope, perdure.AnyScope)) {
 				continue
 			}
-			return perdure.WithHint(fmt.Errorf("%w: key %s is not trusted here to %s, so %s cannot name it in a charter",
+			return perdure.WithHint(fmt.Errorf("%w: key %s is not trusted here to %s, so %s cannot name it in a "+
+				"charter",
 				perdure.ErrDenied, k.Short(), x.what, v.Name),
 				"have the owner trust it first: perdure key trust "+k.String()+" --rights "+x.what)
 		}
@@ -522,7 +520,8 @@ func (d *Desk) Import(
 	}
 	if !v.Everything() || v.grants != nil {
 		a, err := d.load(ctx, head.Agent)
-		if err == nil && v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		if err == nil && v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || err != nil &&
+			!errors.Is(err, perdure.ErrNotFound) {
 			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
 		}
 		admit := in.Admit

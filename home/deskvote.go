@@ -140,7 +140,8 @@ func (d *Desk) Take(
 func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
 	if by == d.Node.Key.Key() && !v.host {
 		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
-			"on its machine, in its home, answer without --server and PERDURE_SERVER; elsewhere, with a token or a key of "+
+			"on its machine, in its home, answer without --server and PERDURE_SERVER; elsewhere, with a token or a "+
+				"key of "+
 				"your own, which the agent asks: perdure new --approver NAME")
 	}
 	if v.Link != nil && v.Link.Digest != digest {

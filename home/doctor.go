@@ -399,8 +399,9 @@ func (d *Doctor) key() {
 		d.say("trust", Unwell, "correct that line of "+filepath.Join(d.h.Dir, TrustFile), "%v", err)
 	case !t.Allows(s.Key(), perdure.MayOwn, "home") && slices.ContainsFunc(t.Trustees(), founding):
 		d.say("key", Unwell, "put the key of this home back; or, if this one is to take its place: perdure key trust "+
-			s.VerifierKey()+" --rights own", "%s %s is not the key that this home was made with: agents here answer to "+
-			"another", s.Name, s.Key().Short())
+			s.VerifierKey()+" --rights own",
+			"%s %s is not the key that this home was made with: agents here answer to "+
+				"another", s.Name, s.Key().Short())
 		return
 	case !t.Allows(s.Key(), perdure.MayOwn, "home"):
 		d.say("trust", Odd, "perdure key trust "+s.VerifierKey()+" --rights own",

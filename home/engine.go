@@ -81,10 +81,8 @@ func (h *Home) dial(ctx context.Context, existing, look bool) (engineStore, erro
 func (h *Home) openEngine(ctx context.Context, create bool) (perdure.Store, error) {
 	s, err := h.dial(ctx, !create, h.Looks && !h.Mends)
 	if errors.Is(err, perdure.ErrNotFound) {
-		return nil, perdure.WithHint(
-			perdure.Missing("there is no store at "+h.File+" yet"),
-			"make an agent with perdure new --store "+Shown(h.remote),
-		)
+		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
+			"make an agent with perdure new --store "+Shown(h.remote))
 	}
 	if err != nil {
 		return nil, err

@@ -47,10 +47,8 @@ func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
 		v.Speaks = v.Speaks || who.Rights&(perdure.MayOwn|perdure.MayApprove) != 0
 	}
 	if len(v.grants) == 0 {
-		return nil, perdure.WithHint(
-			fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
-			"perdure key trust "+k.String(),
-		)
+		return nil, perdure.WithHint(fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
+			"perdure key trust "+k.String())
 	}
 	v.Scope, v.Verbs = common(v.grants)
 	return v, nil
@@ -112,10 +110,8 @@ func (v *Visitor) May(verb string) error {
 	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) }) {
 		return nil
 	}
-	return perdure.WithHint(
-		fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
-		"use a token that permits it: perdure token new --verbs "+verb,
-	)
+	return perdure.WithHint(fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
+		"use a token that permits it: perdure token new --verbs "+verb)
 }
 
 // MayIn refuses a verb that the visitor has no right to in a scope.

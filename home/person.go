@@ -26,20 +26,14 @@ func (h *Home) Person(name, scope string, key *perdure.Signer) (*perdure.Signer,
 		}
 		if key == nil {
 			return nil, perdure.WithHint(
-				fmt.Errorf(
-					"%s has a key here already, %s: with another they would be two voters",
-					name,
-					who.Key.Short(),
-				),
+				fmt.Errorf("%s has a key here already, %s: with another they would be two voters", name,
+					who.Key.Short()),
 				"give it with --key FILE, or a token they have with --with FILE; or use another name",
 			)
 		}
 		if key.Key() != who.Key {
-			return nil, fmt.Errorf(
-				"%s has another key here, %s: with two they would be two voters",
-				name,
-				who.Key.Short(),
-			)
+			return nil, fmt.Errorf("%s has another key here, %s: with two they would be two voters", name,
+				who.Key.Short())
 		}
 	}
 	if key == nil {

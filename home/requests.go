@@ -68,11 +68,8 @@ func (r *Requests) forget(ctx context.Context) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		_, _ = r.db.ExecContext(
-			ctx,
-			"DELETE FROM requests WHERE at < ?",
-			time.Now().Add(-keptFor).UnixMilli(),
-		) // it is tried again
+		_, _ = r.db.ExecContext(ctx, "DELETE FROM requests WHERE at < ?",
+			time.Now().Add(-keptFor).UnixMilli()) // it is tried again
 		select {
 		case <-ctx.Done():
 			return
@@ -173,15 +170,9 @@ func (r *Requests) journal(
 		}
 		all = append(binary.AppendUvarint(all, uint64(len(b))), b...)
 	}
-	_, err := r.db.ExecContext(
-		ctx,
-		"INSERT OR REPLACE INTO requests (key, print, at, agent, entries) VALUES (?, ?, ?, ?, ?)",
-		key[:],
-		print[:],
-		time.Now().UnixMilli(),
-		id[:],
-		all,
-	)
+	_, err := r.db.ExecContext(ctx,
+		"INSERT OR REPLACE INTO requests (key, print, at, agent, entries) VALUES (?, ?, ?, ?, ?)", key[:],
+		print[:], time.Now().UnixMilli(), id[:], all)
 	if err != nil {
 		return fmt.Errorf("keep the Idempotency-Key: %w", err)
 	}
@@ -190,14 +181,9 @@ func (r *Requests) journal(
 
 // keep remembers an answer.
 func (r *Requests) keep(ctx context.Context, key, print [32]byte, answer []byte) error {
-	_, err := r.db.ExecContext(
-		ctx,
-		"INSERT OR REPLACE INTO requests (key, print, at, answer) VALUES (?, ?, ?, ?)",
-		key[:],
-		print[:],
-		time.Now().UnixMilli(),
-		answer,
-	)
+	_, err := r.db.ExecContext(ctx,
+		"INSERT OR REPLACE INTO requests (key, print, at, answer) VALUES (?, ?, ?, ?)", key[:], print[:],
+		time.Now().UnixMilli(), answer)
 	if err != nil {
 		return fmt.Errorf("keep the answer: %w", err)
 	}

@@ -101,7 +101,8 @@ const otherAdvisor = "perdure doctor checks advisors and their keys; another one
 // unseated is what to do about a seat that is elsewhere.
 func (r *Ran) unseated(name string) string {
 	if r.Now.Fold().Seats[0].Given {
-		return "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and take " +
+		return "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and " +
+			"take " +
 			"the seat back: perdure seat take " + name + " --why TEXT"
 	}
 	return "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +

@@ -438,10 +438,8 @@ func (h *Home) RevokeToken(word string) (*Token, error) {
 		id = strings.ToLower(word)
 	}
 	if raw, bad := hex.DecodeString(id); bad != nil || len(raw) != tokenID || h.Dir == "" {
-		return nil, perdure.WithHint(
-			perdure.Missing("no token has the id "+filepath.Base(word)),
-			"see perdure token ls",
-		)
+		return nil, perdure.WithHint(perdure.Missing("no token has the id "+filepath.Base(word)),
+			"see perdure token ls")
 	}
 	t, err := h.readToken(id)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -111,14 +111,9 @@ func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
 	}
 	w.call(all, "POST", "/v1/agents/again/pause", client.Note{Note: "wait"}, 200, &told)
 	w.call(all, "POST", "/v1/agents/again/resume", nil, 200, &told)
-	w.call(
-		all,
-		"POST",
-		"/v1/agents/again/edit",
+	w.call(all, "POST", "/v1/agents/again/edit",
 		client.Edit{Goal: new("something else"), Set: map[string]json.RawMessage{"x": json.RawMessage("1")}},
-		200,
-		&told,
-	)
+		200, &told)
 	w.call(all, "POST", "/v1/agents/again/end", client.Note{}, 200, &told)
 	var nodes client.Nodes
 	w.call(all, "GET", "/v1/nodes", nil, 200, &nodes)
@@ -190,16 +185,8 @@ func TestIdempotencyKeysHold(t *testing.T) {
 	if p := w.problem(all, "POST", "/v1/agents", other, 422, "Idempotency-Key", "k1"); p.Kind != "misuse" {
 		t.Errorf("got %+v", p)
 	}
-	w.call(
-		w.token("", home.Verbs...),
-		"POST",
-		"/v1/agents",
-		client.Intent{Goal: "other"},
-		201,
-		&second,
-		"Idempotency-Key",
-		"k1",
-	) // somebody else's key
+	w.call(w.token("", home.Verbs...), "POST", "/v1/agents", client.Intent{Goal: "other"}, 201, &second,
+		"Idempotency-Key", "k1") // somebody else's key
 	if first == second {
 		t.Error("two visitors share keys")
 	}

@@ -59,10 +59,8 @@ func (s *Server) crossing(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST")
-	h.Set(
-		"Access-Control-Allow-Headers",
-		"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Traceparent",
-	)
+	h.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Traceparent")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
@@ -97,11 +95,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		}
 		v, err := s.who(r)
 		if err != nil {
-			if !s.gate.let(
-				"unknown "+peerOf(r),
-				Limits{Rate: 5, Burst: 50},
-				time.Now(),
-			) { // nobody tries tokens at leisure
+			if !s.gate.let("unknown "+peerOf(r), Limits{Rate: 5, Burst: 50},
+				time.Now()) { // nobody tries tokens at leisure
 				err = errTooMany
 			}
 			s.fail(w, r, err)
@@ -159,10 +154,8 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 	if s.Open || localTo(r.Context()) {
 		return s.Desk.Home.Owner()
 	}
-	return nil, perdure.WithHint(
-		fmt.Errorf("%w: the request has no token", home.ErrUnknown),
-		"make one with perdure token new, and send it as Authorization: Bearer TOKEN",
-	)
+	return nil, perdure.WithHint(fmt.Errorf("%w: the request has no token", home.ErrUnknown),
+		"make one with perdure token new, and send it as Authorization: Bearer TOKEN")
 }
 
 type localKey struct{}

@@ -143,10 +143,8 @@ func TestPagesOfOthersAreRefused(t *testing.T) {
 }
 
 func TestTooMuchIsRefused(t *testing.T) {
-	w := newWorld(
-		t,
-		func(s *server.Server) { s.Limits = server.Limits{Body: 1 << 10, Capsule: 1 << 12, Rate: 5, Burst: 20} },
-	)
+	w := newWorld(t,
+		func(s *server.Server) { s.Limits = server.Limits{Body: 1 << 10, Capsule: 1 << 12, Rate: 5, Burst: 20} })
 	all := w.token("", home.Verbs...)
 	huge := client.Intent{Goal: strings.Repeat("x", 2<<10)}
 	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" {

@@ -26,9 +26,7 @@ func pageOf(name string) (text, policy string) {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	text = strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(read(name + ".html"))
-	return text, "default-src 'none'; connect-src 'self'; style-src " + hash(
-		style,
-	) + "; script-src " + hash(
+	return text, "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(
 		script,
 	) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

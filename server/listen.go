@@ -103,10 +103,8 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	if c, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
 		_ = c.Close() // it was only to see
-		return nil, perdure.WithHint(
-			fmt.Errorf("another server listens on %s", path),
-			"stop it, or name another socket",
-		)
+		return nil, perdure.WithHint(fmt.Errorf("another server listens on %s", path),
+			"stop it, or name another socket")
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil {

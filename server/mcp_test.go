@@ -259,11 +259,13 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	var chat, plain client.Created
 	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "talk", Name: "chat", Kind: perdure.ChatKind}, 201, &chat)
 	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "work", Name: "plain"}, 201, &plain)
-	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); !failed ||
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent",
+		map[string]any{"agent": "chat", "message": "hi"}); !failed ||
 		!strings.Contains(said, "is a program") {
 		t.Errorf("a program chats: %v %s", failed, said)
 	}
-	if said, failed := w.calls(all, mcpVersions[0], "tell_agent", map[string]any{"agent": "plain", "message": "hi"}); failed {
+	if said, failed := w.calls(all, mcpVersions[0], "tell_agent",
+		map[string]any{"agent": "plain", "message": "hi"}); failed {
 		t.Errorf("a program says something: %s", said)
 	}
 	_, ana := w.person("ana")
@@ -272,7 +274,8 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, failed := w.calls(person, mcpVersions[1], "tell_agent", map[string]any{"agent": "chat", "message": "hi"}); failed {
+	if said, failed := w.calls(person, mcpVersions[1], "tell_agent",
+		map[string]any{"agent": "chat", "message": "hi"}); failed {
 		t.Errorf("a person's client chats: %s", said)
 	}
 	var got []string
@@ -305,7 +308,8 @@ func TestASessionOfMCPIsOfWhoBeganIt(t *testing.T) {
 	}
 	list := []byte(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	for token, want := range map[string]int{one: 200, two: 403} {
-		if code, _, text := w.raw(token, "POST", "/mcp", list, append(accept, "Mcp-Session-Id", session)...); code != want {
+		if code, _, text := w.raw(token, "POST", "/mcp", list,
+			append(accept, "Mcp-Session-Id", session)...); code != want {
 			t.Errorf("got %d, want %d: %.200s", code, want, text)
 		}
 	}

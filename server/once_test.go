@@ -27,7 +27,8 @@ func TestAKeyHoldsAlsoWithIfMatch(t *testing.T) {
 		if first != second || first.Entry == "" {
 			t.Errorf("%s: got %v and %v", x.to, first, second)
 		}
-		if p := w.problem(all, "POST", path+"/events", client.Event{Name: "x"}, 412, "If-Match", tag); p.Kind != "moved" {
+		if p := w.problem(all, "POST", path+"/events", client.Event{Name: "x"}, 412, "If-Match",
+			tag); p.Kind != "moved" {
 			t.Errorf("%s: got %+v", x.to, p)
 		}
 	}

@@ -79,10 +79,8 @@ func TestAPersonSignsElsewhereAndTheServerOnlyStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client(token, own).Approve(ctx, id2.String(), client.Ballot{}, nil); !errors.Is(
-		err,
-		perdure.ErrDenied,
-	) ||
+	if _, err := w.client(token, own).Approve(ctx, id2.String(), client.Ballot{}, nil); !errors.Is(err,
+		perdure.ErrDenied) ||
 		!strings.Contains(err.Error(), "never votes") {
 		t.Errorf("the server's key voted through it: %v", err)
 	}
@@ -98,14 +96,8 @@ func TestASignedAnswerThatComesAgainChangesNothing(t *testing.T) {
 	id, digest := w.asking()
 	path := "/v1/agents/" + id.String()
 	var u client.Unsigned
-	w.call(
-		token,
-		"POST",
-		path+"/votes/prepare",
-		client.ToSign{Approve: true, Key: ana.Key().String(), Name: "ana"},
-		200,
-		&u,
-	)
+	w.call(token, "POST", path+"/votes/prepare",
+		client.ToSign{Approve: true, Key: ana.Key().String(), Name: "ana"}, 200, &u)
 	var entries []*perdure.Entry
 	for _, b := range u.Entries {
 		e, err := perdure.DecodeEntry(b, perdure.Limits{})

@@ -55,38 +55,23 @@ func replied[T any](v any, err error) (*reply[T], error) {
 func (s *Server) reads() {
 	operation(s, get("/v1/agents", "list-agents", "agents", "List agents"), home.VerbRead, s.list)
 	operation(s, get("/v1/agents/{agent}", "show-agent", "agents", "Show an agent"), home.VerbRead, s.show)
-	operation(
-		s,
-		get("/v1/agents/{agent}/page", "show-page", "agents", "Show an agent as rows for people"),
-		home.VerbRead,
-		s.page,
-	)
+	operation(s, get("/v1/agents/{agent}/page", "show-page", "agents", "Show an agent as rows for people"),
+		home.VerbRead, s.page)
 	operation(
 		s,
 		get("/v1/agents/{agent}/state", "show-state", "agents", "Show everything derived from an agent's memory"),
 		home.VerbRead,
 		s.state,
 	)
-	operation(
-		s,
-		get("/v1/agents/{agent}/diff", "diff-agent", "agents", "Compare two points of memory"),
-		home.VerbRead,
-		s.diff,
-	)
-	operation(
-		s,
+	operation(s, get("/v1/agents/{agent}/diff", "diff-agent", "agents", "Compare two points of memory"),
+		home.VerbRead, s.diff)
+	operation(s,
 		get("/v1/agents/{agent}/entries", "list-entries", "agents", "List entries of an agent's memory"),
-		home.VerbRead,
-		s.entries,
-	)
+		home.VerbRead, s.entries)
 	operation(
 		s,
-		get(
-			"/v1/agents/{agent}/transcript",
-			"show-transcript",
-			"agents",
-			"Show the conversation: who said what, calls, results, decisions",
-		),
+		get("/v1/agents/{agent}/transcript", "show-transcript", "agents",
+			"Show the conversation: who said what, calls, results, decisions"),
 		home.VerbRead,
 		s.transcript,
 	)
@@ -96,31 +81,19 @@ func (s *Server) reads() {
 		home.VerbRead,
 		s.agentWaits,
 	)
+	operation(s, get("/v1/waits", "list-waits", "agents", "List what waits for a person, of all agents"),
+		home.VerbRead, s.waits)
 	operation(
 		s,
-		get("/v1/waits", "list-waits", "agents", "List what waits for a person, of all agents"),
-		home.VerbRead,
-		s.waits,
-	)
-	operation(
-		s,
-		post(
-			"/v1/agents/{agent}/verify",
-			"verify-agent",
-			"agents",
-			"Verify every link, hash and signature of an agent's memory",
-		),
+		post("/v1/agents/{agent}/verify", "verify-agent", "agents",
+			"Verify every link, hash and signature of an agent's memory"),
 		home.VerbRead,
 		s.verify,
 	)
 	operation(
 		s,
-		post(
-			"/v1/agents/{agent}/explain",
-			"explain-policy",
-			"agents",
-			"Explain what policy says, or said, of an action",
-		),
+		post("/v1/agents/{agent}/explain", "explain-policy", "agents",
+			"Explain what policy says, or said, of an action"),
 		home.VerbRead,
 		s.explain,
 	)

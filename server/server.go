@@ -195,14 +195,8 @@ func operation[I, O any](
 		op.MaxBodyBytes = s.Limits.or().Body
 	}
 	op.BodyReadTimeout = bodyTimeout
-	op.Errors = append(
-		op.Errors,
-		http.StatusBadRequest,
-		http.StatusUnauthorized,
-		http.StatusForbidden,
-		http.StatusNotFound,
-		http.StatusTooManyRequests,
-	)
+	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound, http.StatusTooManyRequests)
 	if verb != "" {
 		op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
 			if err := visitorOf(ctx.Context()).May(verb); err != nil {

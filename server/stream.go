@@ -47,12 +47,8 @@ func (s *Server) streams() {
 		}
 		return op
 	}
-	operation(
-		s,
-		add(get("/v1/agents/{agent}/tail", "tail-agent", "live", "Follow what an agent does")),
-		home.VerbRead,
-		s.tailAgent,
-	)
+	operation(s, add(get("/v1/agents/{agent}/tail", "tail-agent", "live", "Follow what an agent does")),
+		home.VerbRead, s.tailAgent)
 	operation(s, add(get("/v1/tail", "tail", "live", "Follow what all agents do")), home.VerbRead, s.tailAll)
 }
 

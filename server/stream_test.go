@@ -75,13 +75,8 @@ func TestAStreamResumedAtRandomPointsHasEveryEntryOnce(t *testing.T) {
 		slices.SortFunc(got, perdure.Hash.Compare)
 		slices.SortFunc(have, perdure.Hash.Compare)
 		if !slices.Equal(got, have) {
-			t.Errorf(
-				"the stream %q has %d entries (%d different), the memories %d",
-				agent,
-				len(got),
-				len(slices.Compact(got)),
-				len(have),
-			)
+			t.Errorf("the stream %q has %d entries (%d different), the memories %d", agent, len(got),
+				len(slices.Compact(got)), len(have))
 		}
 	}
 }
@@ -449,14 +444,7 @@ func TestConnectionsThatComeAndGoLeaveNothing(t *testing.T) {
 	g2, h2 := settled()
 	t.Logf("after %d connections %d goroutines and %d KB, after %d more %d and %d KB", warm, g1, h1>>10, n, g2, h2>>10)
 	if g2 > g1+10 || h2 > h1+8<<20 {
-		t.Errorf(
-			"after %d connections there were %d goroutines and %d bytes, after %d more %d and %d",
-			warm,
-			g1,
-			h1,
-			n,
-			g2,
-			h2,
-		)
+		t.Errorf("after %d connections there were %d goroutines and %d bytes, after %d more %d and %d", warm,
+			g1, h1, n, g2, h2)
 	}
 }

@@ -51,12 +51,8 @@ func (s *Server) votes() {
 	vote("approve", true, "Approve exactly one action that policy asks about, once")
 	vote("deny", false, "Deny an action that policy asks about")
 
-	op := post(
-		"/v1/agents/{agent}/votes/prepare",
-		"prepare-vote",
-		"tell",
-		"Get an answer to sign with a key of your own",
-	)
+	op := post("/v1/agents/{agent}/votes/prepare", "prepare-vote", "tell",
+		"Get an answer to sign with a key of your own")
 	op.Errors = errs
 	operation(s, op, home.VerbApprove, s.prepare)
 	op = post("/v1/agents/{agent}/votes", "take-vote", "tell", "Store an answer that somebody signed")

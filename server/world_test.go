@@ -278,14 +278,8 @@ func (w *world) problem(token, method, path string, body any, status int, header
 func (w *world) asking() (perdure.AgentID, perdure.Hash) {
 	w.t.Helper()
 	var made client.Created
-	w.call(
-		w.token("", home.VerbCreate),
-		"POST",
-		"/v1/agents",
-		client.Intent{Goal: "pay the bill", Name: fmt.Sprintf("shop-%d", time.Now().UnixNano())},
-		201,
-		&made,
-	)
+	w.call(w.token("", home.VerbCreate), "POST", "/v1/agents",
+		client.Intent{Goal: "pay the bill", Name: fmt.Sprintf("shop-%d", time.Now().UnixNano())}, 201, &made)
 	f := w.run(made.Agent)
 	if len(f.Asks) != 1 {
 		w.t.Fatalf("it asks %d things, want 1", len(f.Asks))

@@ -395,7 +395,8 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 }
 
 // meant refuses a message that does not say what it answers, and was for another agent: the signature does not cover
-// where it was sent, so whoever saw it could send it elsewhere. What was signed before this process began may have been.
+// where it was sent, so whoever saw it could send it elsewhere. What was signed before this process began may have
+// been.
 func (h *Handler) meant(p *post, body *resumption) error {
 	begun := h.Begun
 	if begun.IsZero() {

@@ -40,14 +40,14 @@ func TestQuestionsFindWhatWasSaid(t *testing.T) {
 		} {
 			found := w.find(w.Owner(), question)
 			if len(found) == 0 || !strings.Contains(found[0].Snippet, want) &&
-				!strings.Contains(strings.NewReplacer("[", "", "]", "").Replace(
-					found[0].Snippet), want) {
+				!strings.Contains(strings.NewReplacer("[", "", "]", "").Replace(found[0].Snippet), want) {
 				t.Errorf("%s: found %v, want what has %q", question, snippets(found), want)
 			} else if found[0].Agent != id || found[0].Kind != workspace.KindTurn || found[0].Seq == 0 {
 				t.Errorf("%s: found %+v, want a turn of agent %s", question, found[0], id.Short())
 			}
 		}
-		for _, hostile := range []string{`"`, `" OR *`, `NEAR(a b)`, `title: x`, `a AND`, `-`, `(((`, `col:"x`, "\x00"} {
+		for _, hostile := range []string{`"`, `" OR *`, `NEAR(a b)`, `title: x`, `a AND`, `-`, `(((`, `col:"x`,
+			"\x00"} {
 			if _, err := w.Owner().Find(t.Context(), workspace.Search{Text: hostile + " adoption"}); err != nil {
 				t.Errorf("%q: %v", hostile, err)
 			}

@@ -61,14 +61,8 @@ func copyText(w io.Writer, got *home.Copied) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(
-		w,
-		"%s of %s copied to %s, %s verified; %d were there already\n",
-		view.Several(got.Copied, "agent"),
-		view.InLine(got.From),
-		view.InLine(got.To),
-		view.Several(got.Entries, "entry"),
-		got.Same,
-	)
+	_, err := fmt.Fprintf(w, "%s of %s copied to %s, %s verified; %d were there already\n",
+		view.Several(got.Copied, "agent"), view.InLine(got.From), view.InLine(got.To),
+		view.Several(got.Entries, "entry"), got.Same)
 	return err
 }

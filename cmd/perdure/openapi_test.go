@@ -115,18 +115,8 @@ func TestAClientMadeFromTheOpenAPIDocumentDrivesAnAgent(t *testing.T) {
   - execute: {tool: files.write, args: {path: hello.txt, text: hello}}
   - end: {note: done}
 `)
-	program, person := token(
-		t,
-		store,
-		"ts",
-		"--verbs",
-		"read,create,event,approve",
-	), token(
-		t,
-		store,
-		"anna",
-		"--person",
-	)
+	program, person := token(t, store, "ts", "--verbs", "read,create,event,approve"), token(t, store, "anna",
+		"--person")
 	s := serve(t, store, "--advisor", "script:"+script, "--files", files)
 
 	res, err := http.Get(s.url + "/openapi.json")
@@ -160,20 +150,8 @@ func TestAClientMadeFromTheOpenAPIDocumentDrivesAnAgent(t *testing.T) {
 	write("main.ts", string(main))
 	write("package.json", `{"type": "module"}`)
 	npm(t, work, filepath.Join(bin, "openapi-typescript"), "openapi.json", "-o", "api.d.ts")
-	npm(
-		t,
-		work,
-		filepath.Join(bin, "tsc"),
-		"--strict",
-		"--target",
-		"es2022",
-		"--module",
-		"nodenext",
-		"--types",
-		"node",
-		"--skipLibCheck",
-		"main.ts",
-	)
+	npm(t, work, filepath.Join(bin, "tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "--types",
+		"node", "--skipLibCheck", "main.ts")
 	got := npm(t, work, "node", "main.js", s.url, program, person)
 	const want = `{"standing":"terminated","signal":"ok","first":"genesis","entries":true}`
 	if strings.TrimSpace(got) != want {

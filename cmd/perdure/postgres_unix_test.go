@@ -135,10 +135,7 @@ func TestNodesShareAServer(t *testing.T) {
 	for i := range agents {
 		s.run(exitOK, "verify", fmt.Sprintf("pay-%02d", i))
 	}
-	if out := s.run(
-		exitOK,
-		"doctor",
-	); strings.Contains(out, "wrong") ||
+	if out := s.run(exitOK, "doctor"); strings.Contains(out, "wrong") ||
 		!strings.Contains(out, "synchronous_commit=on") {
 		t.Errorf("doctor: %s", out)
 	}

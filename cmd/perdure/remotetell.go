@@ -116,14 +116,12 @@ func (r *remote) vote(t *teller, args []string, approve bool, expires string) er
 			Decision: q.Decision,
 			Digest:   q.Digest,
 			Action:   q.Action,
-			What: view.ActionText(
-				q.Action,
-			),
-			Why:     q.Verdict.Reason,
-			Rules:   q.Verdict.Rules,
-			Quorum:  max(q.Verdict.Quorum, 1),
-			Asked:   q.Verdict.Asked,
-			Expires: q.Verdict.Expires,
+			What:     view.ActionText(q.Action),
+			Why:      q.Verdict.Reason,
+			Rules:    q.Verdict.Rules,
+			Quorum:   max(q.Verdict.Quorum, 1),
+			Asked:    q.Verdict.Asked,
+			Expires:  q.Verdict.Expires,
 		}
 		if q.About != nil {
 			w.Name = q.About.Name
@@ -206,14 +204,8 @@ func (r *remote) fork(arg string, f home.Fork) error {
 		in.Over = &over
 	}
 	var raw json.RawMessage
-	_, err := r.Do(
-		r.c.Context(),
-		"POST",
-		"/v1/agents/"+url.PathEscape(name)+"/fork",
-		in,
-		&raw,
-		client.Once(client.NewKey()),
-	)
+	_, err := r.Do(r.c.Context(), "POST", "/v1/agents/"+url.PathEscape(name)+"/fork", in, &raw,
+		client.Once(client.NewKey()))
 	if err != nil {
 		return err
 	}
@@ -248,10 +240,8 @@ func (r *remote) export(agent, file string, e *exporting) error {
 		file = capsule.FileName(a.Name, a.Agent)
 	}
 	if info, err := os.Stat(file); err == nil && (!e.Replace || !info.Mode().IsRegular()) {
-		return perdure.WithHint(
-			fmt.Errorf("%s is there already", file),
-			"name another FILE, or use --force to replace it",
-		)
+		return perdure.WithHint(fmt.Errorf("%s is there already", file),
+			"name another FILE, or use --force to replace it")
 	}
 	var n int64
 	err := disk.WriteWhole(file, func(w io.Writer) (err error) {

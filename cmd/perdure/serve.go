@@ -26,12 +26,8 @@ func serveCommand() *cobra.Command {
 	h := storeFlag(c)
 	s := &serving{c: c, h: h, powers: powerFlags(c)}
 	f := c.Flags()
-	f.StringSliceVar(
-		&s.conf.Listen,
-		"listen",
-		nil,
-		"listen here: HOST:PORT, or unix:PATH; may be repeated (default "+home.DefaultListen+")",
-	)
+	f.StringSliceVar(&s.conf.Listen, "listen", nil,
+		"listen here: HOST:PORT, or unix:PATH; may be repeated (default "+home.DefaultListen+")")
 	f.StringVar(&s.conf.URL, "url", "", "where it is reached from outside, for links (default: as requests say)")
 	f.StringSliceVar(&s.conf.Hosts, "allow-host", nil, "a name it is reached by; may be repeated")
 	f.StringSliceVar(&s.conf.Origins, "allow-origin", nil, "an origin whose web pages may use it; may be repeated")
@@ -42,12 +38,8 @@ func serveCommand() *cobra.Command {
 	f.BoolVar(&s.insecure, "insecure", false, "ask nobody for a token; on loopback only")
 	f.BoolVar(&s.alone, "no-node", false, "only serve; do not run agents")
 	f.IntVar(&s.concurrency, "concurrency", 0, "agents run at once (default 64)")
-	f.DurationVar(
-		&s.grace,
-		"grace",
-		10*time.Second,
-		"how long effects and requests under way may continue after a stop",
-	)
+	f.DurationVar(&s.grace, "grace", 10*time.Second,
+		"how long effects and requests under way may continue after a stop")
 	logger := logFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if s.concurrency < 0 || f.Changed("concurrency") && s.concurrency == 0 {
@@ -304,23 +296,8 @@ func (s *serving) listen(ctx context.Context) (all []net.Listener, err error) {
 			where = scheme + "://" + ln.Addr().String()
 		}
 		advisors, tools := home.Describe(s.node)
-		s.log.Info(
-			"serving",
-			"at",
-			where,
-			"store",
-			s.h.Where(),
-			"key",
-			s.node.Key.Key().Short(),
-			"tokens",
-			!s.insecure && !local,
-			"node",
-			!s.alone,
-			"advisors",
-			advisors,
-			"tools",
-			tools,
-		)
+		s.log.Info("serving", "at", where, "store", s.h.Where(), "key", s.node.Key.Key().Short(), "tokens",
+			!s.insecure && !local, "node", !s.alone, "advisors", advisors, "tools", tools)
 	}
 	if len(all) == 0 {
 		return nil, perdure.Invalid(fmt.Errorf("nothing to listen on; name an address with --listen"))

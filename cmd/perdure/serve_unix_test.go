@@ -44,12 +44,8 @@ func (p *posts) send(url func() string, agent, id string) {
 		if p.t.Context().Err() != nil {
 			return
 		}
-		req, err := http.NewRequestWithContext(
-			p.t.Context(),
-			"POST",
-			url()+"/v1/agents/"+agent+"/events",
-			bytes.NewReader(body),
-		)
+		req, err := http.NewRequestWithContext(p.t.Context(), "POST", url()+"/v1/agents/"+agent+"/events",
+			bytes.NewReader(body))
 		if err == nil {
 			err = webhook.Sign(req.Header, id, time.Now(), body, p.key)
 		}

@@ -16,10 +16,9 @@ import (
 // fold is an environment like the one triggers see.
 func fold(t testing.TB) *Env {
 	t.Helper()
-	env, err := NewEnv(
-		Var{"now", Time}, Var{"age", Duration}, Var{"ready", Bool}, Var{"n", Int}, Var{"ratio", Float},
-		Var{"status", String}, Var{"spend", MapDyn}, Var{"children", ListDyn}, Var{"last", Dyn},
-	)
+	env, err := NewEnv(Var{"now", Time}, Var{"age", Duration}, Var{"ready", Bool}, Var{"n", Int},
+		Var{"ratio", Float}, Var{"status", String}, Var{"spend", MapDyn}, Var{"children", ListDyn},
+		Var{"last", Dyn})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,13 +77,8 @@ func NewEnv(vars ...Var) (*Env, error) {
 		cel.ParserRecursionLimit(maxDepth),
 		cel.RegexProgramSizeLimit(maxRegexp),
 		cel.CostModelVersion(costModel),
-		cel.ASTValidators(
-			cel.ValidateDurationLiterals(),
-			cel.ValidateTimestampLiterals(),
-			cel.ValidateRegexLiterals(),
-			cel.ValidateComprehensionNestingLimit(maxLoops),
-			rules{},
-		),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
+			cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(maxLoops), rules{}),
 	}
 	for _, v := range vars {
 		k, ok := kinds[v.Kind]

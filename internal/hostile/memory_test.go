@@ -189,7 +189,8 @@ func have2[T any](_ T, err error) error { return err }
 func (c *client) ask(method, params string) string {
 	c.t.Helper()
 	c.last++
-	must(c.t, have2(fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method, params)))
+	must(c.t, have2(fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method,
+		params)))
 	for {
 		line := have(c.out.ReadString('\n'))(c.t)
 		var answer struct{ ID int }

@@ -237,22 +237,16 @@ func (s *Server) Remove() {
 
 // URL names a database on the server, with parameters like schema=x.
 func (s *Server) URL(parameters ...string) string {
-	return fmt.Sprintf(
-		"postgres://%s@/%s?%s",
-		User,
-		Database,
-		strings.Join(append([]string{"host=" + s.Dir}, parameters...), "&"),
-	)
+	return fmt.Sprintf("postgres://%s@/%s?%s", User, Database,
+		strings.Join(append([]string{"host=" + s.Dir}, parameters...), "&"))
 }
 
 // SQL runs statements as the owner of everything.
 func (s *Server) SQL(text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(
-		ctx, filepath.Join(s.bin, "psql"), "-v", "ON_ERROR_STOP=1", "-q", "-h", s.Dir, "-U", User, "-d", Database, "-c",
-		text,
-	)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "psql"), "-v", "ON_ERROR_STOP=1", "-q", "-h", s.Dir,
+		"-U", User, "-d", Database, "-c", text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}

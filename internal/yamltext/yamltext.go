@@ -47,7 +47,8 @@ func check(n *yaml.Node, pairs *int) error {
 				continue
 			}
 			if was := seen[key.Value]; was != nil {
-				return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: mapping key %q already defined at line %d",
+				return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: mapping key %q already defined at line "+
+					"%d",
 					key.Line, key.Value, was.Line)}}
 			}
 			seen[key.Value] = key

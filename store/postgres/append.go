@@ -170,9 +170,7 @@ func newRequest(id perdure.AgentID, on []perdure.Hash, entries []*perdure.Entry)
 // linked reports whether all parents of an entry are heads, or entries before it that are in no way doubled.
 func linked(e *perdure.Entry, on []perdure.Hash, before []*perdure.Entry) bool {
 	for _, p := range e.Parents {
-		if _, head := slices.BinarySearchFunc(
-			on, p, perdure.Hash.Compare,
-		); !head &&
+		if _, head := slices.BinarySearchFunc(on, p, perdure.Hash.Compare); !head &&
 			!slices.ContainsFunc(before, func(b *perdure.Entry) bool { return b.Name == p }) {
 			return false
 		}

@@ -69,10 +69,8 @@ func (s *Store) Claim(
 
 // Renew implements perdure.Claimer.
 func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
-	n, err := s.mark(
-		ctx, renewText, c.Agent[:], c.Node[:], c.Fence,
-		int64(perdure.TimeOf(time.Now().Add(min(lease, perdure.MaxLease)))),
-	)
+	n, err := s.mark(ctx, renewText, c.Agent[:], c.Node[:], c.Fence,
+		int64(perdure.TimeOf(time.Now().Add(min(lease, perdure.MaxLease)))))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: the claim was lost", perdure.ErrConflict)
 	}

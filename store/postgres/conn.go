@@ -106,10 +106,8 @@ func pause(ctx context.Context, ended <-chan struct{}, wait time.Duration) bool 
 
 // unreachable says that the server has not answered for as long as somebody was ready to wait.
 func unreachable(err error) error {
-	return perdure.WithHint(
-		fmt.Errorf("the database server cannot be reached: %w", err),
-		"look whether it runs and the network reaches it; nothing was lost, try again",
-	)
+	return perdure.WithHint(fmt.Errorf("the database server cannot be reached: %w", err),
+		"look whether it runs and the network reaches it; nothing was lost, try again")
 }
 
 // passing reports whether an error is one that may be gone the next time: the connection broke, the server stops or
@@ -182,10 +180,8 @@ func advise(err error, name *Name) error {
 				"put the password into ~/.pgpass (host:port:database:user:password, mode 600) or PGPASSWORD",
 			)
 		case "3D000":
-			return perdure.WithHint(
-				fmt.Errorf("there is no database %q", name.config.ConnConfig.Database),
-				"make it with createdb, or name another in the URL",
-			)
+			return perdure.WithHint(fmt.Errorf("there is no database %q", name.config.ConnConfig.Database),
+				"make it with createdb, or name another in the URL")
 		case "42501":
 			return perdure.WithHint(
 				fmt.Errorf("user %q lacks a right: %s", name.config.ConnConfig.User, server.Message),
@@ -201,10 +197,8 @@ func advise(err error, name *Name) error {
 	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
-		return perdure.WithHint(
-			fmt.Errorf("no server answers at %s: %s", where(name), cause(connect)),
-			"start it, or look whether host and port are right",
-		)
+		return perdure.WithHint(fmt.Errorf("no server answers at %s: %s", where(name), cause(connect)),
+			"start it, or look whether host and port are right")
 	}
 	return err
 }

@@ -127,9 +127,8 @@ func (s *Store) feedPage(ctx context.Context, from, to int64) (rows []feedRow, m
 
 // lastAt is the position of the last entry up to a row.
 func (s *Store) lastAt(ctx context.Context, to int64) (end perdure.Cursor, err error) {
-	rows, err := s.pool.Query(
-		ctx, s.sql("SELECT pos, length(names)/32 FROM ~log WHERE pos<=$1 ORDER BY pos DESC LIMIT 1"), to,
-	)
+	rows, err := s.pool.Query(ctx,
+		s.sql("SELECT pos, length(names)/32 FROM ~log WHERE pos<=$1 ORDER BY pos DESC LIMIT 1"), to)
 	if err != nil {
 		return 0, err
 	}

@@ -128,12 +128,8 @@ func (x *transaction) aside(ctx context.Context) (out []*perdure.Entry, name []b
 		return err
 	}, x.id[:])
 	if err == nil && x.key != 0 {
-		err = x.query(
-			ctx,
-			"SELECT name FROM ~listings WHERE agent=$1",
-			func(r pgx.Rows) error { return r.Scan(&name) },
-			x.key,
-		)
+		err = x.query(ctx, "SELECT name FROM ~listings WHERE agent=$1",
+			func(r pgx.Rows) error { return r.Scan(&name) }, x.key)
 	}
 	return out, name, err
 }

@@ -109,20 +109,14 @@ func TestPasswordsAreNeverSaid(t *testing.T) {
 func TestOpeningSaysWhatToDo(t *testing.T) {
 	needServer(t)
 	url := os.Getenv(serverEnv)
-	if _, err := Open(
-		t.Context(),
-		urlAt("nothing here"),
-		Options{Existing: true},
-	); !errors.Is(
+	if _, err := Open(t.Context(), urlAt("nothing here"), Options{Existing: true}); !errors.Is(
 		err,
 		perdure.ErrNotFound,
 	) {
 		t.Errorf("a store that is not there: %v", err)
 	}
 	var hint *perdure.Hint
-	if _, err := Open(
-		t.Context(), strings.Replace(url, "/perdure?", "/absent?", 1), Options{},
-	); !errors.As(
+	if _, err := Open(t.Context(), strings.Replace(url, "/perdure?", "/absent?", 1), Options{}); !errors.As(
 		err,
 		&hint,
 	) {

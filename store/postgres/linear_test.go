@@ -63,10 +63,8 @@ func (h *history) note(client int, in call, began time.Time, out answer) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(
-		h.ops,
-		porcupine.Operation{ClientId: client, Input: in, Call: began.UnixNano(), Output: out, Return: end},
-	)
+	h.ops = append(h.ops,
+		porcupine.Operation{ClientId: client, Input: in, Call: began.UnixNano(), Output: out, Return: end})
 }
 
 // race has clients append to one agent, each on the head it saw last, and look at it, through several handles.
@@ -136,11 +134,7 @@ func TestAppendsAreLinearizable(t *testing.T) {
 	needServer(t)
 	p := newProxy(t, shared.Dir+"/.s.PGSQL.5432")
 	stores := []*Store{
-		open(
-			t,
-			p.url("linear"),
-			Options{Patience: time.Minute},
-		),
+		open(t, p.url("linear"), Options{Patience: time.Minute}),
 		open(t, p.url("linear"), Options{Patience: time.Minute}),
 	}
 	histories := 100

@@ -107,9 +107,8 @@ func (x *transaction) all(ctx context.Context) (places, error) {
 func (s *Store) recent(
 	ctx context.Context, q queryer, key int64, f func(pos int64, i int, name perdure.Hash),
 ) (whole bool, err error) {
-	rows, err := q.Query(
-		ctx, s.sql("SELECT pos, names FROM ~log WHERE agent=$1 ORDER BY pos DESC LIMIT $2"), key, recentRows,
-	)
+	rows, err := q.Query(ctx, s.sql("SELECT pos, names FROM ~log WHERE agent=$1 ORDER BY pos DESC LIMIT $2"),
+		key, recentRows)
 	if err != nil {
 		return false, err
 	}

@@ -144,9 +144,8 @@ func (r *row) entry(id perdure.AgentID, i int, b []byte, lim perdure.Limits) (*p
 	case err != nil:
 		return nil, fmt.Errorf("%w (position %d): %w", errRow, r.pos, err)
 	case e.Name != r.name(i) || e.ID() != id:
-		return nil, fmt.Errorf(
-			"%w (position %d): entry %s was stored as %s", errRow, r.pos, e.Name.Short(), r.name(i).Short(),
-		)
+		return nil, fmt.Errorf("%w (position %d): entry %s was stored as %s", errRow, r.pos, e.Name.Short(),
+			r.name(i).Short())
 	}
 	return e, nil
 }

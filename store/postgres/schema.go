@@ -207,10 +207,9 @@ func (s *Store) create(ctx context.Context, tx pgx.Tx) error {
 	}
 	text.WriteString(s.sql(base))
 	for i := range parts {
-		fmt.Fprintf(
-			&text, "CREATE TABLE %s.log_%d PARTITION OF %s.log FOR VALUES WITH (MODULUS %d, REMAINDER %d);\n", s.schema,
-			i, s.schema, parts, i,
-		)
+		fmt.Fprintf(&text,
+			"CREATE TABLE %s.log_%d PARTITION OF %s.log FOR VALUES WITH (MODULUS %d, REMAINDER %d);\n",
+			s.schema, i, s.schema, parts, i)
 	}
 	if _, err := tx.Exec(ctx, text.String(), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err

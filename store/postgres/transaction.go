@@ -73,7 +73,8 @@ func (x *transaction) query(ctx context.Context, text string, scan func(pgx.Rows
 // lock finds the agent and keeps others from changing it.
 func (x *transaction) lock(ctx context.Context) error {
 	var column []byte
-	err := x.tx.QueryRow(ctx, x.s.sql(`SELECT key, heads, node IS NOT NULL, indexed FROM ~agents WHERE id=$1 FOR UPDATE`), x.id[:]).
+	err := x.tx.QueryRow(ctx,
+		x.s.sql(`SELECT key, heads, node IS NOT NULL, indexed FROM ~agents WHERE id=$1 FOR UPDATE`), x.id[:]).
 		Scan(&x.key, &column, &x.held, &x.indexed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
@@ -89,7 +90,8 @@ var errMade = errors.New("another process made the agent meanwhile")
 
 // create gives the agent its key and its first listing.
 func (x *transaction) create(ctx context.Context, genesis *perdure.Entry) error {
-	err := x.tx.QueryRow(ctx, x.s.sql(`INSERT INTO ~agents(id, heads) VALUES($1,'') ON CONFLICT (id) DO NOTHING RETURNING key`), x.id[:]).
+	err := x.tx.QueryRow(ctx,
+		x.s.sql(`INSERT INTO ~agents(id, heads) VALUES($1,'') ON CONFLICT (id) DO NOTHING RETURNING key`), x.id[:]).
 		Scan(&x.key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errMade
@@ -169,10 +171,9 @@ func (x *transaction) insert(ctx context.Context, entries []*perdure.Entry) (int
 			x.past.note(0, 0, entries[i].Name)
 		}
 	}
-	return n, x.exec(
-		ctx, "INSERT INTO ~log(agent, pos, names, data, snaps) VALUES($1, nextval('~pos'), $2, $3, $4)", x.key, r.names,
-		r.data, r.snaps,
-	)
+	return n, x.exec(ctx,
+		"INSERT INTO ~log(agent, pos, names, data, snaps) VALUES($1, nextval('~pos'), $2, $3, $4)", x.key,
+		r.names, r.data, r.snaps)
 }
 
 // save writes what the heads are now.
@@ -198,9 +199,8 @@ func (x *transaction) save(ctx context.Context) error {
 }
 
 func (x *transaction) addHeads(ctx context.Context, names []perdure.Hash) error {
-	return x.exec(
-		ctx, "INSERT INTO ~heads SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING", x.key, bytesOf(names),
-	)
+	return x.exec(ctx, "INSERT INTO ~heads SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING", x.key,
+		bytesOf(names))
 }
 
 // fresh are the entries that the agent does not have yet. An entry on top of a head or of a new entry is new itself; of

@@ -54,9 +54,8 @@ func (b *bell) ring() {
 		ctx, cancel := context.WithTimeout(context.Background(), bellEvery*20)
 		defer cancel()
 		// Who is not told looks now and then.
-		_, _ = b.store.pool.Exec(
-			ctx, "SELECT pg_notify($1, ''), set_config('synchronous_commit','off',true)", b.store.channel(),
-		)
+		_, _ = b.store.pool.Exec(ctx, "SELECT pg_notify($1, ''), set_config('synchronous_commit','off',true)",
+			b.store.channel())
 	})
 }
 
@@ -295,10 +294,7 @@ func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.follow(
-			ctx,
-			func(id perdure.AgentID) bool { return yield(id, nil) },
-		); err != nil &&
+		if err := s.follow(ctx, func(id perdure.AgentID) bool { return yield(id, nil) }); err != nil &&
 			ctx.Err() == nil {
 			yield(perdure.AgentID{}, fmt.Errorf("watch: %w", err))
 		}

@@ -110,10 +110,8 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 
 // rewrite puts a changed row in the place of the old one.
 func (w *writer) rewrite(r storedRow) error {
-	return errors.Join(
-		w.do("UPDATE log SET data=? WHERE rid=?", r.append(make([]byte, 1, 1024)), r.rid),
-		w.do("DELETE FROM log WHERE rid>? AND rid<?", r.rid, r.rid+r.rows),
-	)
+	return errors.Join(w.do("UPDATE log SET data=? WHERE rid=?", r.append(make([]byte, 1, 1024)), r.rid),
+		w.do("DELETE FROM log WHERE rid>? AND rid<?", r.rid, r.rid+r.rows))
 }
 
 // brokenOr marks an error of the file as one that ends the batch.

@@ -61,7 +61,8 @@ func TestExportedConversationsKeepTheBranchInUse(t *testing.T) {
 func TestOfALongTranscriptOnlyTheLastPartChanges(t *testing.T) {
 	t.Parallel()
 	line := func(i int) string {
-		return fmt.Sprintf(`{"type":"user","uuid":"%d","sessionId":"s","message":{"role":"user","content":"%d %s"}}`+"\n",
+		return fmt.Sprintf(`{"type":"user","uuid":"%d","sessionId":"s","message":{"role":"user","content":"%d %s"}}`+
+			"\n",
 			i, i, strings.Repeat("word ", 2000))
 	}
 	text := ""
@@ -86,7 +87,8 @@ func TestEveryLineIsImportedOrNamed(t *testing.T) {
 	for i := range 300 {
 		switch i % 3 {
 		case 0:
-			fmt.Fprintf(&text, `{"type":"user","sessionId":"s","uuid":"%d","message":{"content":"kept %d."}}`+"\n", i, i)
+			fmt.Fprintf(&text, `{"type":"user","sessionId":"s","uuid":"%d","message":{"content":"kept %d."}}`+"\n",
+				i, i)
 		case 1:
 			text.WriteString(`{"type":"user","sessionId":"s","message":{"content":{"odd":1}}}` + "\n")
 		case 2:

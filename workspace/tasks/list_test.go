@@ -131,7 +131,8 @@ func TestStoriesAreDoneByPriorityAndTickedInPlace(t *testing.T) {
 			t.Errorf("%s is not done", one.Title)
 		}
 	}
-	features := parse(t, "features.json", `[{"category":"ui","description":"A button","steps":["press"],"passes":false}]`)
+	features := parse(t, "features.json",
+		`[{"category":"ui","description":"A button","steps":["press"],"passes":false}]`)
 	if diff := cmp.Diff([]string{" ui: A button"}, titles(features)); diff != "" {
 		t.Error(diff)
 	}

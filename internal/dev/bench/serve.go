@@ -58,16 +58,8 @@ func (r *ServeResult) Tables() []Table {
 		Head: []string{"", "PER SECOND", "P50", "P99", "BARE/S", "BARE P50", "BARE P99", "RATIO"}}
 	round := func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
 	for _, x := range r.Rows {
-		t.add(
-			x.What,
-			number(x.PerSecond, 0),
-			round(x.Time.P50),
-			round(x.Time.P99),
-			number(x.Bare, 0),
-			round(x.BareTime.P50),
-			round(x.BareTime.P99),
-			number(x.Ratio, 2),
-		)
+		t.add(x.What, number(x.PerSecond, 0), round(x.Time.P50), round(x.Time.P99), number(x.Bare, 0),
+			round(x.BareTime.P50), round(x.BareTime.P99), number(x.Ratio, 2))
 	}
 	t.note(
 		"bare: a net/http handler that appends the body to a file, syncs it (one sync for all that wait) and " +

@@ -27,7 +27,8 @@ func main() {
 	flag.IntVar(&p.Slots, "slots", 64, "agents a node has under way at once")
 	flag.IntVar(&p.Page, "page", 256, "due agents a node reads at once")
 	flag.DurationVar(&p.Lease, "lease", 30*time.Second, "how long a claim lasts that is not renewed")
-	flag.DurationVar(&p.Failover, "failover", 30*time.Second, "how long an engine answers nothing when its region is lost")
+	flag.DurationVar(&p.Failover, "failover", 30*time.Second,
+		"how long an engine answers nothing when its region is lost")
 	flag.BoolVar(&p.Spread, "spread", true, "nodes that are refused an agent pass over some others")
 	flag.Uint64Var(&p.Seed, "seed", 1, "where everything random comes from")
 	asJSON := flag.Bool("json", false, "print JSON")
@@ -45,7 +46,8 @@ func main() {
 		return
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SCENARIO\tWOKEN\tDONE\tWAIT P50 s\tP99 s\tLONGEST s\tCLAIMS/WAKE\tENGINE BUSY\tREQUESTS/s\tINTERRUPTED\tDONE AFTER s")
+	fmt.Fprintln(w, "SCENARIO\tWOKEN\tDONE\tWAIT P50 s\tP99 s\tLONGEST s\tCLAIMS/WAKE\tENGINE "+
+		"BUSY\tREQUESTS/s\tINTERRUPTED\tDONE AFTER s")
 	for _, r := range all {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f%%\t%.0f\t%d\t%.0f\n", r.Name, r.Woken, r.Done, r.P50,
 			r.P99, r.Longest, r.Claims, 100*r.Busy, r.Requests, r.Resumed, r.Took)

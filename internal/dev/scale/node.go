@@ -20,7 +20,8 @@ type node struct {
 }
 
 func newNode(e *engine, res *Result, rng *rand.Rand) *node {
-	return &node{c: e.c, p: e.p, e: e, rng: rng, res: res, free: e.p.Slots, left: map[int]float64{}, has: map[int]bool{}}
+	return &node{c: e.c, p: e.p, e: e, rng: rng, res: res, free: e.p.Slots, left: map[int]float64{},
+		has: map[int]bool{}}
 }
 
 // look looks for due agents, and again later.
