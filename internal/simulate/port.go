@@ -333,9 +333,11 @@ func (p *port) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.H
 // how often it looks then depends on who is quicker.
 const watchBegins = 2100 * time.Millisecond
 
-// Watch implements perdure.Watcher. It tells of one agent at a time. A watch that is cut off ends with an error.
+// Watch implements perdure.Watcher. It tells of one agent at a time. A watch that is cut off ends with an error, and
+// the next tells nothing of what came before it.
 func (p *port) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 	return func(yield func(perdure.AgentID, error) bool) {
+		p.who.told, p.who.polls = nil, false
 		select {
 		case <-ctx.Done():
 			return

@@ -72,6 +72,9 @@ func (s *Store) Watch(ctx context.Context) iter.Seq2[perdure.AgentID, error] {
 			return
 		}
 		defer f.stop()
+		if !yield(perdure.AgentID{}, nil) { // what came while it began was not told
+			return
+		}
 		for {
 			select {
 			case <-n.signal:

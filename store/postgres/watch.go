@@ -308,6 +308,9 @@ func (s *Store) follow(ctx context.Context, f func(perdure.AgentID) bool) error 
 		return err
 	}
 	defer s.watch.leave(w)
+	if !f(perdure.AgentID{}) { // what came while it began was not told
+		return nil
+	}
 	for {
 		select {
 		case _, open := <-w.signal:
