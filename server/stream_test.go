@@ -434,9 +434,9 @@ func TestConnectionsThatComeAndGoLeaveNothing(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return goroutines, m.HeapAlloc
 	}
-	warm := 1000
+	warm := 3000 // by then there are as many sessions and connections as may be kept
 	if testing.Short() {
-		warm = 200
+		warm = 1000
 	}
 	hammer(warm)
 	g1, h1 := settled()

@@ -269,7 +269,7 @@ func TestHooksThatMayNotAreRefusedAndToldWhatToConfigure(t *testing.T) {
 		hint           string
 	}{
 		"a program":               {"crm", path, `{"approved":true}`, 403, "approver and key"},
-		"a key that is not asked": {"eve", path, `{"approved":true}`, 403, "key trust"},
+		"a key that is not asked": {"eve", path, `{"approved":true}`, 403, "perdure new --approver"},
 		"for somebody else":       {"ana", path, `{"approved":true,"approver":"bob"}`, 403, "hook of their own"},
 		"another scope":           {"far", path, `{"approved":true}`, 404, ""},
 		"a program that answers": {"crm", "/v1/agents/" + id.String() + "/events",

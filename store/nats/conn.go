@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -170,6 +171,10 @@ func passing(err error) bool {
 	if errors.As(err, &api) {
 		// not available: no leader, no quorum, starting; or the stream is being moved
 		return api.Code == 503 && !slices.Contains(errNotEnabled, api.ErrCode)
+	}
+	var line *net.OpError // of a connection that broke while a long message was written
+	if errors.As(err, &line) {
+		return true
 	}
 	for _, one := range []error{
 		errNoAnswer, client.ErrNoResponders, client.ErrDisconnected, client.ErrReconnectBufExceeded,
