@@ -228,8 +228,8 @@ func (r *Arrived) Text() (head string, more []string) {
 		r.Standing), more
 }
 
-// OpenImport opens what is to be imported, and what is beside it; nil for a set, which is opened as one. What it returns
-// besides closes it.
+// OpenImport opens what is to be imported, and what is beside it; nil for a set, which is opened as one. What it
+// returns besides closes it.
 func OpenImport(name string, in *Intake) (io.ReadSeeker, func(), error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, func() {}, nil

@@ -34,7 +34,8 @@ func importCommand() *cobra.Command {
 	most := f.String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as "+
 		"64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
-	ids := f.StringArray("identity", nil, "decrypt with this file of age identities or SSH private key; may be repeated")
+	ids := f.StringArray("identity", nil,
+		"decrypt with this file of age identities or SSH private key; may be repeated")
 	pass := f.String("passphrase-file", "", "decrypt with the passphrase in this file")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		stream()

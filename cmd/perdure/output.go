@@ -169,5 +169,6 @@ func (o *output) value(w io.Writer, format string, v any) error {
 	if o.query == nil {
 		return writeValue(w, format, v)
 	}
-	return o.query.Write(o.c.Context(), w, v, format != formatYAML, func(v any) error { return writeValue(w, format, v) })
+	write := func(v any) error { return writeValue(w, format, v) }
+	return o.query.Write(o.c.Context(), w, v, format != formatYAML, write)
 }

@@ -45,8 +45,8 @@ func sessionCloseCommand() *cobra.Command {
 	fl.StringArrayVar(&x.Decisions, "decision", nil, "something that was decided, and why; may be repeated")
 	fl.StringArrayVar(&x.Threads, "thread", nil, "something left to do; may be repeated")
 	fl.StringVar(&x.Happened, "happened", "", "what happened: a text, @FILE, or - for standard input")
-	fl.StringVar(&x.State, "state", "", "the whole current state from now on: a text, @FILE, or - (default: as it was, "+
-		"with what is open)")
+	fl.StringVar(&x.State, "state", "", "the whole current state from now on: a text, @FILE, or - (default: as it "+
+		"was, with what is open)")
 	fl.StringVar(&x.StateBase, "state-base", "", "the version of the current state that the new one rests on, if "+
 		"another session wrote it meanwhile")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {

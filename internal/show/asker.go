@@ -74,7 +74,8 @@ func (a *Asker) doubt(ctx context.Context, w *view.Wait) (in home.Input, open, l
 }
 
 // about shows an action and asks about it until take takes an answer.
-func (a *Asker) about(ctx context.Context, w *view.Wait, prompt, help string, take func(line string) bool) (bool, error) {
+func (a *Asker) about(ctx context.Context, w *view.Wait, prompt, help string, take func(line string) bool) (leave bool,
+	err error) {
 	if *a.shown != w.Decision || w.Decision.IsZero() {
 		if err := term.WriteBrief(a.out, w, time.Now()); err != nil {
 			return false, err
