@@ -43,8 +43,8 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 }
 
 // heardIn is what a parent in a scope hears of the end of a child in one. A child is in its parent's scope when it is
-// created; where the parent has moved into a narrower one since, whoever is in that may not be in the child's, and reads
-// what the parent is told. Then it is that the child has ended, how, and what it spent.
+// created; where the parent has moved into a narrower one since, whoever is in that may not be in the child's, and
+// reads what the parent is told. Then it is that the child has ended, how, and what it spent.
 func (c ChildEnded) heardIn(child, parent string) ChildEnded {
 	if !InScope(child, parent) {
 		c.Result, c.Note = Data{}, "what it came to stays in its scope: this agent has moved into another since"

@@ -26,8 +26,8 @@ func delegating(t *testing.T, s perdure.Store, result perdure.Data, scopes ...st
 
 // A child is in its parent's scope or below it, and in no other.
 func TestAChildIsInTheScopeOfItsParent(t *testing.T) {
-	for scope, want := range map[string]string{"": "acme/ops", "acme/ops": "acme/ops", "acme/ops/night": "acme/ops/night",
-		"acme": "", "acme/opsx": "", "acme/op": "", "acme/sales": "", "other": "", perdure.NoScope: ""} {
+	for scope, want := range map[string]string{"": "acme/ops", "acme/ops": "acme/ops",
+		"acme/ops/night": "acme/ops/night", "acme": "", "acme/opsx": "", "acme/op": "", "acme/sales": "", "other": "", perdure.NoScope: ""} {
 		t.Run(scope, func(t *testing.T) {
 			s := new(perdure.MemStore)
 			n := delegating(t, s, perdure.Data{}, scope)
@@ -80,8 +80,8 @@ func TestAChildsResultStaysInItsScope(t *testing.T) {
 			}
 			told := strings.Contains(memoryText(t, s, parent), "zeppelin")
 			if told != c.told || strings.Contains(memoryText(t, s, parent), "heron") != c.told {
-				t.Errorf("the parent in %s was told what its child in %s came to: %v, want %v", f.Charter.Scope, c.child,
-					told, c.told)
+				t.Errorf("the parent in %s was told what its child in %s came to: %v, want %v", f.Charter.Scope,
+					c.child, told, c.told)
 			}
 			if run(t, n, parent); load(t, s, parent).Ended == nil {
 				t.Error("the parent waits for a child that has ended")

@@ -314,8 +314,9 @@ func TestNarrowingAScopeLetsNobodyReadMore(t *testing.T) {
 			if _, err := r.Read(ctx, "plans/zeppelin.md", nil); !errors.Is(err, perdure.ErrNotFound) {
 				t.Errorf("reader %d reads a document of %s: %v", i, below, err)
 			}
-			if _, err := r.Write(ctx, workspace.Draft{Path: "plans/zeppelin.md", Text: "gone\n",
-				Visibility: &workspace.Visibility{Tier: workspace.Team, Scope: below}}); !errors.Is(err, perdure.ErrDenied) {
+			over := workspace.Draft{Path: "plans/zeppelin.md", Text: "gone\n",
+				Visibility: &workspace.Visibility{Tier: workspace.Team, Scope: below}}
+			if _, err := r.Write(ctx, over); !errors.Is(err, perdure.ErrDenied) {
 				t.Errorf("reader %d writes over what it does not see: %v", i, err)
 			}
 			if found := w.find(r, "zinnia"); len(found) != 1 {

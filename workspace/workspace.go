@@ -292,11 +292,13 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 		v.Scope = r.scope
 	}
 	if !r.agent.IsZero() && v.Tier != Public && !r.in(v.Scope) {
-		err := fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role, r.scope, v.Scope)
+		err := fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role, r.scope,
+			v.Scope)
 		if perdure.InScope(r.scope, v.Scope) { // those it descends from are not
 			began := slices.MinFunc(r.line, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 			err = perdure.WithHint(fmt.Errorf("%w: %s began in scope %s, and reads and writes nothing for %s",
-				perdure.ErrDenied, r.role, began, v.Scope), "write it for custom:"+began+", or keep it in private notes")
+				perdure.ErrDenied, r.role, began, v.Scope),
+				"write it for custom:"+began+", or keep it in private notes")
 		}
 		return shelf{}, err
 	}

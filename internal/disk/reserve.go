@@ -28,7 +28,8 @@ func Reserve(path string) (*Reserved, error) {
 	_, missing := os.Lstat(path + partExt)
 	lock, err := openPart(path + partExt)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%s cannot be made: look whether its folder exists and this user may write there: %w", path, err)
+		err = fmt.Errorf("%s cannot be made: look whether its folder exists and this user may write there: %w", path,
+			err)
 	}
 	if err != nil {
 		return nil, err

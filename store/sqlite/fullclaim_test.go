@@ -38,7 +38,8 @@ func TestAClaimThatAFullDiskKeptEndsWithItsLease(t *testing.T) {
 	key, rival := newSigner(t), newSigner(t)
 	g, a := begin(t, key, "x")
 	filler, b := begin(t, key, "y")
-	if err := errors.Join(s.Append(t.Context(), a.ID(), nil, g), s.Append(t.Context(), b.ID(), nil, filler)); err != nil {
+	if err := errors.Join(s.Append(t.Context(), a.ID(), nil, g),
+		s.Append(t.Context(), b.ID(), nil, filler)); err != nil {
 		t.Fatal(err)
 	}
 	const lease = 3 * time.Second
@@ -82,7 +83,8 @@ func TestAClaimThatAFullDiskKeptEndsWithItsLease(t *testing.T) {
 			break
 		}
 		if since := time.Since(taken); since > lease+10*time.Second {
-			t.Fatalf("after %v of a lease of %v another node does not get the agent: %v, due %v", since, lease, err, due)
+			t.Fatalf("after %v of a lease of %v another node does not get the agent: %v, due %v", since, lease, err,
+				due)
 		}
 		<-time.After(20 * time.Millisecond)
 	}
