@@ -242,7 +242,7 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	return f.planConsult(c, t, rest)
 }
 
-// overdue reports whether the deadline of the intent has passed and nothing is open that its end would have to wait for.
+// overdue reports whether the deadline of the intent has passed and nothing is open that its end has to wait for.
 func (f *Fold) overdue(t Time) bool {
 	return f.Intent.Deadline != 0 && t >= f.Intent.Deadline && len(f.Open) == 0
 }
