@@ -27,7 +27,8 @@ func delegating(t *testing.T, s perdure.Store, result perdure.Data, scopes ...st
 // A child is in its parent's scope or below it, and in no other.
 func TestAChildIsInTheScopeOfItsParent(t *testing.T) {
 	for scope, want := range map[string]string{"": "acme/ops", "acme/ops": "acme/ops",
-		"acme/ops/night": "acme/ops/night", "acme": "", "acme/opsx": "", "acme/op": "", "acme/sales": "", "other": "", perdure.NoScope: ""} {
+		"acme/ops/night": "acme/ops/night", "acme": "", "acme/opsx": "", "acme/op": "", "acme/sales": "", "other": "",
+		perdure.NoScope: ""} {
 		t.Run(scope, func(t *testing.T) {
 			s := new(perdure.MemStore)
 			n := delegating(t, s, perdure.Data{}, scope)
