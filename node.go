@@ -279,11 +279,12 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	n.mu.Lock()
 	delete(n.cache, id)
 	n.mu.Unlock()
-	if a != nil {
-		return &work{n: n, a: a, heads: a.Heads()}, nil // seen when it was put there
-	}
 	w := &work{n: n}
-	if err := w.reload(ctx, id); err != nil {
+	if a != nil {
+		if w.a, w.heads = a, a.Heads(); !n.lacks(ctx, a) {
+			return w, nil // seen when it was put there, and no other copy of it has gone on since
+		}
+	} else if err := w.reload(ctx, id); err != nil {
 		return w, err
 	}
 	var err error
