@@ -53,6 +53,9 @@ type Node struct {
 	// Working makes known to Survivors, until done is called, that this process is at work on a once effect: from
 	// before its decision is durable until its outcome is. Nil: nobody is told. See tool.Working.
 	Working func(key string) (done func())
+	// Barred says why an agent must be left alone, although it can be claimed: a file of it is run beside the store. It
+	// is asked after each claim, and wraps ErrConflict if this ends by itself. Nil: nothing is.
+	Barred func(AgentID) error
 
 	setup sync.Once
 	caps  Capabilities
