@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 )
 
@@ -24,26 +22,20 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 		}
 		return errors.Join(use(f), f.Close())
 	}
-	r, w := io.Pipe()
-	// A read of a terminal or a pipe cannot be called off: this goroutine ends with its input or with the process.
-	go func() {
-		_, err := io.Copy(w, c.InOrStdin())
-		w.CloseWithError(err)
-	}()
-	stop := context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
-	defer stop()
+	r := term.Interruptible(c.Context(), c.InOrStdin())
 	return errors.Join(use(r), r.Close())
+}
+
+// askerOf asks whoever runs a command. It is to be closed.
+func askerOf(c *cobra.Command) *show.Asker {
+	return show.NewAsker(c.InOrStdin(), c.ErrOrStderr(), here)
 }
 
 // lineOf asks a person for a line; an interrupt ends the wait.
 func lineOf(c *cobra.Command, prompt string) (string, error) {
 	q := askerOf(c)
-	defer q.in.Close()
-	line, err := q.in.Ask(c.Context(), term.Prompt{Text: prompt})
-	if errors.Is(err, io.EOF) {
-		return "", nil // whoever says nothing does not agree
-	}
-	return strings.TrimSpace(line), err
+	defer q.Close()
+	return q.Line(c.Context(), prompt)
 }
 
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads
@@ -86,21 +78,9 @@ func notBinary(c *cobra.Command, would bool) error {
 
 // spool copies standard input to a file that is gone afterwards, for what is read more than once.
 func spool(c *cobra.Command, most int64) (name string, remove func(), err error) {
-	f, err := os.CreateTemp("", "perdure-*")
-	if err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = os.Remove(f.Name()) } // a temporary file that stays does no harm
 	err = withInput(c, "-", func(r io.Reader) error {
-		n, err := io.Copy(f, io.LimitReader(r, most+1))
-		if err == nil && n > most {
-			err = fmt.Errorf("standard input has more than %d bytes; name a file instead", most)
-		}
+		name, remove, err = disk.Spool(r, most)
 		return err
 	})
-	if err = errors.Join(err, f.Close()); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return f.Name(), remove, nil
+	return name, remove, err
 }
