@@ -20,7 +20,8 @@ type Selection struct {
 
 // Filter is the same for a store. An error begins with the name of the field.
 func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
-	f := perdure.Filter{Name: x.Name, Kind: x.Kind, Scope: x.Scope, Labels: x.Labels, Waiting: x.Waiting, Limit: x.Limit}
+	f := perdure.Filter{Name: x.Name, Kind: x.Kind, Scope: x.Scope, Labels: x.Labels, Waiting: x.Waiting,
+		Limit: x.Limit}
 	if x.Limit < 0 {
 		return f, fmt.Errorf("limit %d: want 0 or more", x.Limit)
 	}
