@@ -396,6 +396,7 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if err != nil {
 		return nil, err
 	}
+	n.relist(ctx, id)
 	if err := n.Vault.Erase(subject); err != nil {
 		return nil, WithHint(fmt.Errorf("erase %q: it is recorded, and its key is still there: %w", subject, err),
 			"do it again")

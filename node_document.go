@@ -89,9 +89,14 @@ func (n *Node) Write(ctx context.Context, id AgentID, heads []Hash, versions ...
 		return nil, fmt.Errorf("write to agent %s: %w", id.Short(), err)
 	}
 	for range maxTells {
-		if e, err := n.write(ctx, id, heads, versions); !errors.Is(err, errStopped) {
-			return e, err
+		e, err := n.write(ctx, id, heads, versions)
+		if errors.Is(err, errStopped) {
+			continue
 		}
+		if err == nil {
+			n.relist(ctx, id)
+		}
+		return e, err
 	}
 	return nil, fmt.Errorf("write to agent %s: the store is too slow, or this process is stopped again and again; "+
 		"write it again", id.Short())

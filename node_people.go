@@ -397,10 +397,15 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	if err != nil {
 		return nil, err
 	}
-	if err := n.list(ctx, id); err != nil { // it was told all the same; a node that looks at it writes its line
+	n.relist(ctx, id)
+	return e, nil
+}
+
+// relist is list for what was written whether it can be listed or not: a node that looks at it writes its line.
+func (n *Node) relist(ctx context.Context, id AgentID) {
+	if err := n.list(ctx, id); err != nil {
 		n.Log.Warn("list agent", "agent", id.Short(), "err", err)
 	}
-	return e, nil
 }
 
 // list records the line about an agent that was told something, so that listings show it before a node has looked.

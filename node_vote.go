@@ -158,9 +158,7 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 	if err != nil {
 		return nil, false, fmt.Errorf("take the answer to %s: %w", id.Short(), err)
 	}
-	if err := n.list(ctx, id); err != nil {
-		n.Log.Warn("list agent", "agent", id.Short(), "err", err)
-	}
+	n.relist(ctx, id)
 	return last, false, nil
 }
 

@@ -87,10 +87,13 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		w.size, w.end.Heads, e.Move}, nil
 }
 
-// free refuses files that are there.
+// free refuses files that are there, and folders that are not.
 func (e *Export) free() error {
 	if e.Out != nil {
 		return nil
+	}
+	if err := folderFor(e.File); err != nil {
+		return err
 	}
 	names := []string{e.File}
 	if e.Detached {
@@ -106,6 +109,19 @@ func (e *Export) free() error {
 		}
 	}
 	return nil
+}
+
+// folderFor refuses a file or folder whose own folder is not there: a name that is spelled wrong makes no folders.
+func folderFor(name string) error {
+	dir := filepath.Dir(name)
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return perdure.WithHint(perdure.Missing("there is no folder "+dir), "make it first: mkdir -p "+dir)
+	case err == nil && !info.IsDir():
+		return perdure.Invalid(fmt.Errorf("%s is a file and no folder", dir))
+	}
+	return err
 }
 
 // exporter writes one capsule.
@@ -130,10 +146,10 @@ func (w *exporter) write(ctx context.Context) error {
 	}
 	err := disk.WriteWhole(w.File, fill)
 	for _, of := range []string{"", capsule.StagedExt} { // the signatures of the capsule that was there
-		if err == nil && w.Replace {
-			err = disk.Remove(w.File + capsule.SigExt + of)
+		if err != nil || !w.Replace {
+			break
 		}
-		if errors.Is(err, fs.ErrNotExist) {
+		if err = disk.Remove(w.File + capsule.SigExt + of); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}

@@ -116,6 +116,10 @@ func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
 		}
 		return PeerConfig{Name: word, URL: word, Key: key}, nil
 	}
+	if scheme, _, ok := strings.Cut(word, "://"); ok {
+		return PeerConfig{}, perdure.WithHint(perdure.Invalid(fmt.Errorf("agents are not passed by %s://",
+			view.InLine(scheme))), "name a URL such as https://HOST:7433 or unix:PATH, or a folder such as ./agents")
+	}
 	if path, ok := strings.CutPrefix(word, "dir:"); ok {
 		word = path
 	} else if info, err := os.Stat(word); err != nil && !strings.ContainsAny(word, `/\.`) ||
@@ -168,6 +172,9 @@ func (p *Peer) openFolder(h *Home) error {
 	at := p.Dir
 	if h.Dir != "" && disk.Within(at, h.Dir) {
 		return perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", at))
+	}
+	if err := folderFor(at); err != nil {
+		return err
 	}
 	trust, err := h.Trust()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -36,6 +37,9 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 		"see perdure inbox")
 }
 
+// maxAsked is how much of a question an error repeats, in columns.
+const maxAsked = 60
+
 // Asked is the digest that the beginning of one means, of what policy asks a person about; empty means the only one. A
 // whole digest stands for itself: whoever answers it is told if somebody did before.
 func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
@@ -48,6 +52,10 @@ func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
 	var asks []perdure.Hash
 	for _, q := range a.Fold().Asks {
 		asks = append(asks, q.Digest)
+	}
+	if q, ok := a.Fold().Question(time.Now()); ok && len(asks) == 0 {
+		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s asks a question: %s",
+			Called(a), Cut(InLine(q.Text), maxAsked))), "answer it: perdure answer "+Callable(a)+" TEXT")
 	}
 	return Pick(asks, prefix, "question for a person", a)
 }

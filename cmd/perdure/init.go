@@ -72,8 +72,8 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
 		}
 		text += fmt.Sprintf("\nMemory for coding agents, one of:\n  Claude Code  %s\n  Cursor       %s\n"+
 			"  VS Code      %s\n\nTry it:\n%s", line,
-			here("perdure mcp --no-node --config cursor > .cursor/mcp.json"),
-			here("perdure mcp --no-node --config vscode > .vscode/mcp.json"),
+			here("perdure mcp --no-node --config cursor")+"   (prints what goes into .cursor/mcp.json)",
+			here("perdure mcp --no-node --config vscode")+"   (prints what goes into .vscode/mcp.json)",
 			here("  perdure doc write decisions/first.md \"We keep what matters.\"\n  perdure search what matters\n"))
 	}
 	_, err := io.WriteString(w, text)

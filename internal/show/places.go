@@ -99,10 +99,33 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 			fmt.Fprintf(&b, "  %s\n", view.InLine(x.Do))
 		}
 	}
-	fmt.Fprintf(&b, "%s, %s passed; %d the same already\n", view.Several(t.Agents, "agent"),
-		view.Several(t.Entries, "entry"), t.Same)
+	b.WriteString(tally(t))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// tally counts the agents of a transfer by what came of them.
+func tally(t *home.Transfer) string {
+	moved, kept := int64(0), 0
+	for i := range t.Passed {
+		if one := &t.Passed[i]; one.Pulled != nil || one.Pushed != nil {
+			moved++
+		} else {
+			kept++
+		}
+	}
+	text := "nothing passed"
+	if moved > 0 {
+		text = fmt.Sprintf("%s, %s passed", view.Several(moved, "agent"), view.Several(t.Entries, "entry"))
+	}
+	text += fmt.Sprintf("; %d the same already", t.Same)
+	if kept > 0 {
+		text += fmt.Sprintf("; %d not passed on", kept)
+	}
+	if n := len(t.Failed); n > 0 {
+		text += fmt.Sprintf("; %d refused", n)
+	}
+	return text + "\n"
 }
 
 // passed says what of an agent went one way; nil: nothing.
