@@ -121,7 +121,7 @@ func Tools(w io.Writer, found []home.ToolUse, brief bool) error {
 	return err
 }
 
-// tinted is a text in a colour; without one it stays as it is, such as an answer that a server of a later version gives.
+// tinted is a text in a colour; without one it stays as it is, such as an answer that a later version gives.
 func tinted(tint func(string) string, text string) string {
 	if tint == nil {
 		return text
