@@ -105,7 +105,8 @@ func Tools(w io.Writer, found []home.ToolUse, brief bool) error {
 		row := func(label, text string) {
 			b.WriteString(term.Wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.Width, s.Dim))
 		}
-		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, tinted(tints[u.Answer], u.Answer.String()))
+		answer := tinted(tints[u.Answer], u.Answer.String())
+		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, answer)
 		if u.About != "" {
 			b.WriteString(term.Paragraphs("    ", view.OneLine(u.About, 0), s.Width) + "\n")
 		}
