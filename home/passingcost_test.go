@@ -25,7 +25,16 @@ func grow(t *testing.T, l home.Local, id perdure.AgentID, events, every int) {
 		for i := range every {
 			drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: fmt.Sprint("e", done+i)}})
 		}
-		entries, _, err := l.Desk.Node.Key.Commit(a, time.Now(), drafts...)
+		entries, told, err := l.Desk.Node.Key.Commit(a, time.Now(), drafts...)
+		if err == nil { // its advisor has seen the last of them, so that there is room in its inbox
+			var seen []perdure.Hash
+			for _, m := range told.Fold().Inbox {
+				seen = append(seen, m.Event)
+			}
+			var advice []*perdure.Entry
+			advice, _, err = l.Desk.Node.Key.Commit(told, time.Now(), perdure.Draft{Body: perdure.Advice{Advisor: "m", Seen: seen}})
+			entries = append(entries, advice...)
+		}
 		if err == nil {
 			err = l.Desk.Store.Put(t.Context(), id, entries...)
 		}
