@@ -76,7 +76,8 @@ func testStaleRelease(t *testing.T, s *suite) {
 }
 
 // testNoWakeUpLost is the law of waking: whenever a node that can do everything has something to do for an agent, Due
-// yields it, wherever the seat is and whoever counts as a person, whatever arrived in whatever order, and whoever claimed and released it meanwhile.
+// yields it, wherever the seat is and whoever counts as a person, whatever arrived in whatever order, and whoever
+// claimed and released it meanwhile.
 func testNoWakeUpLost(t *testing.T, s *suite) {
 	rapid.Check(t, func(r *rapid.T) {
 		newWakeWorld(t, r, s).run()
