@@ -42,8 +42,8 @@ func Backwards(ctx context.Context, s Store, id AgentID, until func(snapshot *En
 	}
 }
 
-// Find is an entry of the agent in a store that holds it; nil: it has none of that name. What it costs is what came after
-// the entry, see Backwards.
+// Find is an entry of the agent in a store that holds it; nil: it has none of that name. What it costs is what came
+// after the entry, see Backwards.
 func (a *Agent) Find(ctx context.Context, s Store, name Hash) (*Entry, error) {
 	if e := a.recent(name); e != nil {
 		return e, nil

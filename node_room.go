@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// roomFor refuses what an agent would be told at the price of what it was told before: of too many events that nobody has
-// seen, the oldest leave the inbox, and whoever sent them has been told that they arrived. The last part of the inbox is
+// roomFor refuses what an agent would be told at the price of what it was told before: of too many events that nobody
+// has seen, the oldest leave the inbox, and whoever sent them was told that they arrived. The last part of the inbox is
 // for what the agent waits for, and what must not be refused: the end of a child, what people settle and edit. What
 // wakes the agent is never refused: that is how the inbox gets empty.
 //

@@ -51,7 +51,7 @@ func TestNothingUnseenIsDrivenOutOfTheInbox(t *testing.T) {
 	if f.Inbox[0].Name != "first" || len(f.Inbox) != took+1 {
 		t.Fatalf("%d events wait, the oldest is %s; want %d with the first", len(f.Inbox), f.Inbox[0].Name, took+1)
 	}
-	// what it had before is told to whoever repeats it, and a new node refuses as the one did that holds it in its cache
+	// a repetition is no news; and a new node refuses as the one did that holds the agent in its cache
 	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "viewed", ID: "viewed0"}); err != nil {
 		t.Errorf("a repetition: %v", err)
 	}

@@ -81,7 +81,8 @@ func (p *place) grow(t *testing.T, id perdure.AgentID, events, every int) {
 				seen = append(seen, m.Event)
 			}
 			var advice []*perdure.Entry
-			advice, _, err = p.node.Key.Commit(told, time.Now(), perdure.Draft{Body: perdure.Advice{Advisor: "m", Seen: seen}})
+			saw := perdure.Advice{Advisor: "m", Seen: seen}
+			advice, _, err = p.node.Key.Commit(told, time.Now(), perdure.Draft{Body: saw})
 			entries = append(entries, advice...)
 		}
 		if err == nil {

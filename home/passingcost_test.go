@@ -32,7 +32,8 @@ func grow(t *testing.T, l home.Local, id perdure.AgentID, events, every int) {
 				seen = append(seen, m.Event)
 			}
 			var advice []*perdure.Entry
-			advice, _, err = l.Desk.Node.Key.Commit(told, time.Now(), perdure.Draft{Body: perdure.Advice{Advisor: "m", Seen: seen}})
+			saw := perdure.Advice{Advisor: "m", Seen: seen}
+			advice, _, err = l.Desk.Node.Key.Commit(told, time.Now(), perdure.Draft{Body: saw})
 			entries = append(entries, advice...)
 		}
 		if err == nil {
