@@ -21,7 +21,8 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 			return c.Agent == a.ID() && !c.Ended
 		}) {
 			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended",
-				Notice: r.Ended, Taint: !a.fold.Taint.IsZero()}); err != nil {
+				Notice: r.Ended.heardIn(a.fold.Charter.Scope, parent.fold.Charter.Scope),
+				Taint:  !a.fold.Taint.IsZero()}); err != nil {
 				return err
 			}
 		}
@@ -41,6 +42,16 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	return nil
 }
 
+// heardIn is what a parent in a scope hears of the end of a child in one. A child is in its parent's scope when it is
+// created; where the parent has moved into a narrower one since, whoever is in that may not be in the child's, and
+// reads what the parent is told. Then it is that the child has ended, how, and what it spent.
+func (c ChildEnded) heardIn(child, parent string) ChildEnded {
+	if !InScope(child, parent) {
+		c.Result, c.Note = Data{}, "what it came to stays in its scope: this agent has moved into another since"
+	}
+	return c
+}
+
 // Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent
 // that it has ended, it of its children that have, its living children that they are cancelled, and it that its parent
 // has ended. Of agents that do not count here it says nothing. Saying it again adds nothing. Call it after an import.
@@ -55,7 +66,11 @@ func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 	if a == nil || err != nil {
 		return err
 	}
-	if err := n.wasTold(ctx, a); err != nil {
+	at, err := n.here(ctx)
+	if err == nil {
+		err = n.wasTold(ctx, a, at)
+	}
+	if err != nil {
 		return fmt.Errorf("arrived: agent %s: %w", id.Short(), err)
 	}
 	tellers := []AgentID{id}
@@ -136,9 +151,8 @@ func (n *Node) bornOut(ctx context.Context, parent *Agent, said *ChildEnded) err
 
 // wasTold pauses an agent that believes a child to have ended which goes on here, where its seat is: nowhere else can
 // it have ended.
-func (n *Node) wasTold(ctx context.Context, a *Agent) error {
-	at := n.placed.Load()
-	if at == nil || a.fold.Ended != nil || len(a.fold.Paused) > 0 {
+func (n *Node) wasTold(ctx context.Context, a *Agent, at Hash) error {
+	if a.fold.Ended != nil || len(a.fold.Paused) > 0 {
 		return nil
 	}
 	for i := range a.fold.Children {
@@ -151,7 +165,7 @@ func (n *Node) wasTold(ctx context.Context, a *Agent) error {
 			return err
 		}
 		if child == nil || child.fold.Ended != nil || !child.fold.childOf(a.ID()) || len(child.fold.Seats) == 0 ||
-			!child.fold.seatedAt(*at) {
+			!child.fold.seatedAt(at) {
 			continue
 		}
 		_, err = n.Tell(ctx, a.ID(), Event{Name: "pause", By: n.Key.Name, Notice: Pause{
@@ -168,7 +182,8 @@ func (n *Node) dueAsFolded(ctx context.Context, a *Agent) error {
 		return nil // it is due at once; or nothing but a snapshot of it is here
 	}
 	now := time.Now()
-	said, is := a.recent(heads[0]).Due, a.fold.Due(now)
+	said := a.recent(heads[0]).Due
+	is, _ := a.fold.dueIn(n.placed.Load(), now)
 	if said == is || said != 0 && is != 0 && max(said, is) <= TimeOf(now) {
 		return nil
 	}
