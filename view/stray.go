@@ -106,3 +106,21 @@ func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perd
 	}
 	return more, nil
 }
+
+// Unattended are those of some agents for whom there is something to do that nobody does.
+func Unattended(ctx context.Context, s perdure.Store, ids ...perdure.AgentID) (left []*perdure.Agent, err error) {
+	at, err := AttendanceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		if at.Unattended(a, nil, time.Now()) {
+			left = append(left, a)
+		}
+	}
+	return left, nil
+}
