@@ -65,6 +65,7 @@ type Wait struct {
 	// the rest.
 	Given     []Row  `json:"-"`
 	GivenHead string `json:"-"`
+	Sent
 }
 
 // escalation is whom a question goes to, and when.
