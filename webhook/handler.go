@@ -214,6 +214,8 @@ func StatusOf(err error) int {
 		return http.StatusConflict
 	case errors.Is(err, perdure.ErrRejected):
 		return http.StatusUnprocessableEntity
+	case errors.Is(err, perdure.ErrFull): // senders of webhooks try again
+		return http.StatusTooManyRequests
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
 	}
