@@ -244,3 +244,29 @@ func TestProblemsSayWhat(t *testing.T) {
 		t.Error("the rejection is not found in the error")
 	}
 }
+
+func TestAnEditThatWidensOrRemakesIsRefusedByName(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	calls, depth, elsewhere, role := int64(5), int64(3), "elsewhere", perdure.RoleKind
+	tools, more := []string{"files.read"}, []string{"files.read", "files.write"}
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a", Scope: "acme", Tools: &tools, Depth: 1,
+		Budget: &client.Budget{Calls: &calls}, Deadline: "24h"}, 201, nil)
+	calls = 6
+	for _, c := range []struct {
+		edit client.Edit
+		want string
+	}{
+		{client.Edit{Scope: &elsewhere}, "its scope is acme; want one inside it, got elsewhere"},
+		{client.Edit{Tools: &more}, "tools can be taken away, not added"},
+		{client.Edit{Depth: &depth}, "want that many or fewer, got 3"},
+		{client.Edit{Budget: &client.Budget{Calls: &calls}}, "never larger"},
+		{client.Edit{Deadline: "48h"}, "cannot be put off"},
+		{client.Edit{Kind: &role}, "no agent becomes one"},
+	} {
+		p := w.problem(all, "POST", "/v1/agents/a/edit", c.edit, 400)
+		if contains(t, p.Detail, c.want); p.Kind != "invalid" || p.Hint == "" || p.Exit != 2 {
+			t.Errorf("%+v: got %+v", c.edit, p)
+		}
+	}
+}

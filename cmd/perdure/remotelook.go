@@ -175,7 +175,7 @@ func (r *remote) diff(a, b string) error {
 
 // inbox lists what waits for people.
 func (r *remote) inbox(brief bool) error {
-	raw, err := r.get("/v1/waits")
+	raw, err := r.waits()
 	if err != nil {
 		return err
 	}

@@ -227,12 +227,12 @@ func (s *serving) about(ctx context.Context) (n client.Node, err error) {
 
 // mount gives the server what it has besides the API.
 func (s *serving) mount(ctx context.Context, web *server.Server) error {
-	hooks, err := s.h.Webhooks(ctx, s.node)
+	hooks, err := s.h.Webhooks(ctx, s.desk)
 	if err != nil {
 		return err
 	}
 	if hooks != nil {
-		hooks.Turns, hooks.Fail = &s.desk.Turns, web.Fail
+		hooks.Fail = web.Fail
 		web.Webhooks = hooks
 	}
 	m := &mcp.Server{
