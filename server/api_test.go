@@ -270,3 +270,43 @@ func TestAnEditThatWidensOrRemakesIsRefusedByName(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWaitsIsPaged walks through what waits by pages: each looks at so many agents and no more, and together they
+// have what is there once.
+func TestWhatWaitsIsPaged(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	const many = 7
+	want := map[perdure.AgentID]bool{}
+	for range many {
+		id, _ := w.asking()
+		want[id] = true
+	}
+	c, pages, cursor := w.client(all, nil), 0, ""
+	for {
+		page, err := c.WaitsPage(t.Context(), cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Waits) > 2 {
+			t.Errorf("%d waits on a page for 2 agents", len(page.Waits))
+		}
+		for _, one := range page.Waits {
+			if !want[one.Agent] {
+				t.Errorf("%s twice, or for nothing", one.Agent.Short())
+			}
+			delete(want, one.Agent)
+		}
+		if pages++; page.Next == "" {
+			break
+		}
+		cursor = page.Next
+	}
+	if len(want) > 0 || pages < many/2 {
+		t.Errorf("%d are missing after %d pages", len(want), pages)
+	}
+	if whole, err := c.Waits(t.Context(), ""); err != nil || len(whole.Waits) != many {
+		t.Errorf("got %d, %v, want %d", len(whole.Waits), err, many)
+	}
+	w.problem(all, "GET", "/v1/waits?cursor=nonsense", nil, 400)
+}
