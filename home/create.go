@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/glyph"
@@ -104,9 +106,19 @@ func Index(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 // slugWords is how many words of a goal make a name.
 const slugWords = 4
 
-// Slug is the first words of a goal as one word.
+// latin are letters that do not come apart into one of ASCII and a mark.
+var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th")
+
+// Slug is the first words of a goal as one word that every shell takes: letters lose their marks, and those of other
+// scripts are left out.
 func Slug(goal string) string {
-	words := strings.FieldsFunc(strings.ToLower(goal), func(r rune) bool {
+	plain := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(latin.Replace(strings.ToLower(goal))))
+	words := strings.FieldsFunc(plain, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	name := strings.Join(words[:min(len(words), slugWords)], "-")

@@ -442,6 +442,15 @@ func ParseMoment(s string, now time.Time) (time.Time, error) {
 	return now.Add(-d), nil
 }
 
+// ParseSpan reads how long something lasts: 90s, 24h, 7d.
+func ParseSpan(s string) (time.Duration, error) {
+	d, err := parseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, perdure.Invalid(fmt.Errorf("%q: want a duration such as 90d or 24h", s))
+	}
+	return d, nil
+}
+
 // parseDuration is time.ParseDuration that also knows days and weeks.
 func parseDuration(s string) (time.Duration, error) {
 	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {

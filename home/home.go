@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -139,6 +140,30 @@ func (h *Home) Find() error {
 		h.located, h.Fresh, h.judged = true, len(h.has()) == 0, nil
 	}
 	return nil
+}
+
+// Anywhere is the store as a process that starts anywhere finds it; empty: as every process does.
+func (h *Home) Anywhere() (string, error) {
+	url := cmp.Or(h.URL, os.Getenv(StoreEnv))
+	switch {
+	case url == "" && !h.Found:
+		return "", nil
+	case url == "":
+		return filepath.Abs(h.Dir)
+	}
+	if shown := Shown(url); shown != url || h.Remote() {
+		return shown, nil
+	}
+	scheme, path, found := strings.Cut(url, ":")
+	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as place takes it
+		return filepath.Abs(url)
+	}
+	path, options, asked := strings.Cut(path, "?")
+	path, err := filepath.Abs(path)
+	if asked {
+		path += "?" + options
+	}
+	return scheme + ":" + path, err
 }
 
 // place says where the store is.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/view"
 )
 
@@ -224,4 +226,23 @@ func (r *Arrived) Text() (head string, more []string) {
 	}
 	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"),
 		r.Standing), more
+}
+
+// OpenImport opens what is to be imported, and what is beside it; nil for a set, which is opened as one. What it
+// returns besides closes it.
+func OpenImport(name string, in *Intake) (io.ReadSeeker, func(), error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, func() {}, nil
+	}
+	beside, err := Companions(name, &in.ReadOptions)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := disk.Open(name)
+	if err != nil {
+		_ = beside() // it was only read
+		return nil, nil, err
+	}
+	in.Read = new(Meter)
+	return in.Read.Of(f), func() { _ = errors.Join(f.Close(), beside()) }, nil // as above
 }

@@ -499,3 +499,15 @@ func (h *Home) VerifyStored(ctx context.Context, s perdure.Store, id perdure.Age
 	err = h.withStored(ctx, s, id, func(m *memory) error { r, err = h.verify(m, nil, o); return err })
 	return r, err
 }
+
+// ParseHeads reads the heads that a memory must have.
+func ParseHeads(texts []string) (heads []perdure.Hash, err error) {
+	for _, text := range texts {
+		head, err := perdure.ParseHash(text)
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, head)
+	}
+	return heads, nil
+}

@@ -307,3 +307,13 @@ func plainValue(key string, v any) (any, error) {
 	}
 	return nil, fmt.Errorf("%T is no fact", v)
 }
+
+// Reports are those of several results, and how many of them are wrong.
+func Reports(results []CaseResult) (reports []CaseReport, wrong int) {
+	for _, r := range results {
+		if reports = append(reports, r.Report()); r.Wrong != "" {
+			wrong++
+		}
+	}
+	return reports, wrong
+}

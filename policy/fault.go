@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Fault is one thing wrong with a policy file. Load returns all of them, joined; Faults takes them apart.
@@ -46,7 +47,7 @@ var (
 	noAttribute = regexp.MustCompile("^attribute `([^`]+)` in context for Action::\"([a-z.]+)\" not found$")
 	mayBeAbsent = regexp.MustCompile("^unable to guarantee safety of access to optional attribute `([^`]+)` in " +
 		"context for Action::\"([a-z.]+)\"$")
-	wrongToken = regexp.MustCompile(`^"(.*)": exact got (.+) want (.+)$`)
+	wrongToken = regexp.MustCompile(`^"(.*)": exact got (.*) want (.+)$`)
 )
 
 // plainly is what is wrong with a rule, each thing once, whatever number of actions it is wrong for.
@@ -96,6 +97,17 @@ func plainly(errs []error) []string {
 // syntaxPlace is where cedar-go says a text does not parse.
 var syntaxPlace = regexp.MustCompile(`^(?:parser error: )?(?:parse error )?at (?:<input>|[^:]*):(\d+):(\d+):? ?`)
 
+// token is a token of a policy in a sentence: signs in quotes, so that they are not taken for those of the sentence.
+func token(s string) string {
+	switch {
+	case s == "":
+		return "the end of the file"
+	case strings.ContainsFunc(s, unicode.IsLetter):
+		return s
+	}
+	return strconv.Quote(s)
+}
+
 // syntaxFault is an error of the Cedar parser, at its place.
 func syntaxFault(f File, err error) *Fault {
 	fault := &Fault{File: f.Name, Line: 1, Column: 1, What: err.Error()}
@@ -105,7 +117,7 @@ func syntaxFault(f File, err error) *Fault {
 		fault.What = fault.What[len(m[0]):]
 	}
 	if m := wrongToken.FindStringSubmatch(fault.What); m != nil {
-		fault.What = fmt.Sprintf("got %s, want %s", m[2], m[3])
+		fault.What = fmt.Sprintf("got %s, want %s", token(m[2]), token(m[3]))
 		fault.back(f.Text, m[2])
 		if m[2] == "=" {
 			fault.What += " (equal is written ==)"

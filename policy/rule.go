@@ -163,3 +163,14 @@ func (q *question) in(uid, outer cedar.EntityUID) bool {
 	}
 	return false
 }
+
+// Summary is what there is to say of a good set.
+type Summary struct {
+	OK    bool         `json:"ok"`
+	Hash  perdure.Hash `json:"hash"`
+	Rules []string     `json:"rules"`
+	Notes []string     `json:"notes,omitempty"` // what is odd
+}
+
+// Summary is what there is to say of the set.
+func (s *Set) Summary() *Summary { return &Summary{true, s.Hash(), s.Rules(), s.Idle()} }

@@ -42,16 +42,30 @@ func Ago(t perdure.Time, now time.Time) string {
 	return Span(now.Sub(t.Go())) + " ago"
 }
 
-// Span is a duration in its largest unit.
+// Span is a duration in its largest unit, and in the next one where that says more: 45s, 3m20s, 17m, 1h59m, 2d5h, 30d.
 func Span(d time.Duration) string {
+	const day = 24 * time.Hour
 	d = max(d, 0)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
+	case d < 10*time.Minute:
+		return twoUnits(d, time.Minute, time.Second, "m", "s")
+	case d.Round(time.Minute) < time.Hour:
+		return fmt.Sprintf("%dm", d.Round(time.Minute)/time.Minute)
+	case d.Round(time.Minute) < 2*day:
+		return twoUnits(d.Round(time.Minute), time.Hour, time.Minute, "h", "m")
+	case d < 10*day:
+		return twoUnits(d.Round(time.Hour), day, time.Hour, "d", "h")
 	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	return fmt.Sprintf("%dd", d.Round(day)/day)
+}
+
+// twoUnits is a duration in two units, or in the larger one if nothing is left.
+func twoUnits(d, large, small time.Duration, one, other string) string {
+	text := fmt.Sprintf("%d%s", d/large, one)
+	if rest := d % large / small; rest > 0 {
+		text += fmt.Sprintf("%d%s", rest, other)
+	}
+	return text
 }

@@ -66,6 +66,14 @@ func ShellWord(s string) (word string, ok bool) {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'", true
 }
 
+// Pasted is a word that somebody typed, as a shell takes it, in quotes if it needs them.
+func Pasted(typed string) string {
+	if word, ok := ShellWord(typed); ok {
+		return word
+	}
+	return "'" + strings.ReplaceAll(typed, "'", `'\''`) + "'"
+}
+
 // PlainWord reports whether every shell takes a word as it stands.
 func PlainWord(s string) bool {
 	return s != "" && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {

@@ -480,3 +480,10 @@ func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, m
 		w.Answer, w.Others = "", "approved with this key; others have to, too"
 	}
 }
+
+// Type has the commands that a wait tells people to type be as they are typed here.
+func (w *Wait) Type(typed func(text string) string) {
+	if w.Answer = typed(w.Answer); w.Kind == WaitHeld {
+		w.What = typed(w.What)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -203,6 +204,51 @@ func (r *Reader) ReadVersion(ctx context.Context, name perdure.Hash) (*Document,
 		return nil, err
 	}
 	return r.full(ctx, found[0])
+}
+
+// minDigits is how many digits of a hash are enough to look for it.
+const minDigits = 4
+
+// versionOf is a version by its hash or, of the document at a path, by the first digits of it, such as the program
+// shows. Digits that several versions begin with are refused.
+func (r *Reader) versionOf(ctx context.Context, path string, on *Visibility, text string) (h perdure.Hash, err error) {
+	if h, err = perdure.ParseHash(text); err == nil {
+		return h, nil
+	}
+	digits := strings.ToLower(text)
+	if path == "" || len(digits) < minDigits || strings.Trim(digits, "0123456789abcdef") != "" {
+		return h, perdure.WithHint(perdure.Invalid(fmt.Errorf("version %q: want the hash of a version, 64 hex digits, "+
+			"or with the path of its document at least the first %d", clip(text, maxTitle), minDigits)),
+			"perdure doc history PATH lists them")
+	}
+	all, err := r.History(ctx, path, on)
+	if err != nil {
+		return h, err
+	}
+	found := slices.DeleteFunc(all, func(d *Document) bool { return !strings.HasPrefix(d.Version.String(), digits) })
+	switch len(found) {
+	case 0:
+		return h, missing("version " + digits + " of " + path)
+	case 1:
+		return found[0].Version, nil
+	}
+	return h, perdure.Invalid(fmt.Errorf("%d versions of %s begin with %s; say more of it", len(found), path, digits))
+}
+
+// Based puts into a draft the versions it rests on: each by its hash, or by the first digits of it.
+func (r *Reader) Based(ctx context.Context, d *Draft, versions []string) error {
+	for _, text := range versions {
+		path, err := r.placeOf(d.Path, d)
+		if err != nil {
+			return err
+		}
+		h, err := r.versionOf(ctx, path, d.Visibility, text)
+		if err != nil {
+			return err
+		}
+		d.Base = append(d.Base, h)
+	}
+	return nil
 }
 
 // History is the versions of the document at a path, newest first, without their texts.

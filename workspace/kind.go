@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/perdure/perdure"
 )
 
@@ -77,13 +79,17 @@ func PlaceFor(kind, title string) string {
 // maxSlug bounds the name of a document made from its title.
 const maxSlug = 64
 
-// slug is a title as the name of a file.
+// slug is a title as the name of a file: its words in any script, as far as they fit. A script that does not part words
+// is cut between characters.
 func slug(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title),
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(norm.NFC.String(title)),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	name := ""
 	for _, w := range words {
 		if len(name)+len(w) > maxSlug {
+			if name == "" {
+				name = "-" + strings.TrimSuffix(clip(w, maxSlug), "…")
+			}
 			break
 		}
 		name += "-" + w

@@ -138,6 +138,27 @@ func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, othe
 	return docs, others, nil
 }
 
+// Connections are what a document links to, and what links to it.
+type Connections struct {
+	Path  string      `json:"path"`
+	To    []*Document `json:"to"`
+	Other []string    `json:"other,omitempty"` // targets that are no documents here
+	From  []*Document `json:"from"`
+}
+
+// Connections are those of the document at a path.
+func (r *Reader) Connections(ctx context.Context, path string, on *Visibility) (*Connections, error) {
+	d, err := r.Read(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
+	v := &Connections{Path: d.Path}
+	if v.To, v.Other, err = r.Links(ctx, d); err == nil {
+		v.From, err = r.Linked(ctx, d.Path)
+	}
+	return v, err
+}
+
 // maxSince bounds how many changes Since tells of.
 const maxSince = 1000
 

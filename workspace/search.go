@@ -415,3 +415,14 @@ func (f *finder) snippets(ctx context.Context, found []*Found, words []string) e
 	}
 	return errors.Join(rows.Err(), rows.Close())
 }
+
+// Rebuild derives the search index anew from the store, and shows how far it is.
+func (r *Reader) Rebuild(ctx context.Context, progress func(what string, done, total int64)) error {
+	bar := func(what string) func(done, total int64) {
+		return func(done, total int64) { progress(what, done, total) }
+	}
+	if err := r.Index.Rebuild(ctx, r.Store, bar("index")); err != nil {
+		return err
+	}
+	return r.EmbedAll(ctx, bar("embeddings"))
+}

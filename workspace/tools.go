@@ -141,23 +141,23 @@ func momentArg(name, text string) (time.Time, error) {
 type ReadArgs struct {
 	Path       string `json:"path,omitempty" jsonschema:"such as decisions/use-sqlite.md, or agents/ROLE/current-state.md"`
 	Visibility string `json:"visibility,omitempty" jsonschema:"where several tiers have the path: team, public or custom:SCOPE"`
-	Version    string `json:"version,omitempty" jsonschema:"one version, by its hash, instead of the current one"`
+	Version    string `json:"version,omitempty" jsonschema:"one version instead of the current one: its hash, or with a path its first digits"`
 }
 
 // ReadArgs reads a document with its links.
 func (r *Reader) ReadArgs(ctx context.Context, in ReadArgs) (*Document, error) {
-	if in.Version != "" {
-		h, err := perdure.ParseHash(in.Version)
-		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("version: %w", err))
-		}
-		return r.ReadVersion(ctx, h)
-	}
 	on, err := visibilityArg(in.Visibility)
 	if err != nil {
 		return nil, err
 	}
-	return r.Read(ctx, in.Path, on)
+	if in.Version == "" {
+		return r.Read(ctx, in.Path, on)
+	}
+	h, err := r.versionOf(ctx, in.Path, on, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	return r.ReadVersion(ctx, h)
 }
 
 // ListArgs are the arguments to list documents, for models.
@@ -206,12 +206,8 @@ func (r *Reader) WriteArgs(ctx context.Context, in WriteArgs) (*Document, error)
 	if in.Append {
 		return r.Append(ctx, d)
 	}
-	for _, text := range in.Base {
-		h, err := perdure.ParseHash(text)
-		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("base: %w", err))
-		}
-		d.Base = append(d.Base, h)
+	if err := r.Based(ctx, &d, in.Base); err != nil {
+		return nil, err
 	}
 	d.New = d.Base == nil
 	doc, err := r.Write(ctx, d)
@@ -254,9 +250,9 @@ func (r *Reader) CloseArgs(ctx context.Context, in CloseArgs) (*Closed, error) {
 	c := Closing{Session: in.Session, Title: in.Title, Happened: in.Happened, Decisions: in.Decisions,
 		Threads: in.Threads, State: in.State}
 	if in.StateBase != "" {
-		h, err := perdure.ParseHash(in.StateBase)
+		h, err := r.versionOf(ctx, StatePath(r.role), nil, in.StateBase)
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("state_base: %w", err))
+			return nil, err
 		}
 		c.StateBase = h
 	}

@@ -40,6 +40,9 @@ type Workspace struct {
 // DefaultScope is where roles belong if nobody says.
 const DefaultScope = "home"
 
+// DefaultRole is whose memory sessions, folders and clients have that name no role.
+const DefaultRole = "assistant"
+
 // Access is what policy is asked about.
 type Access struct {
 	Write bool

@@ -48,6 +48,15 @@ type Draft struct {
 // everywhere.
 type Part struct{ Subject, Text string }
 
+// ParsePart reads SUBJECT=TEXT.
+func ParsePart(s string) (Part, error) {
+	subject, text, ok := strings.Cut(s, "=")
+	if !ok || subject == "" || text == "" {
+		return Part{}, perdure.Invalid(errors.New("want SUBJECT=TEXT"))
+	}
+	return Part{subject, text}, nil
+}
+
 // Conflict is why a document was not written: others have written it since.
 type Conflict struct {
 	Path    string

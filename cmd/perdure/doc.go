@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
-	"github.com/perdure/perdure/internal/term"
-	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/imports"
 )
 
 func docCommand() *cobra.Command {
@@ -33,7 +33,8 @@ type memoryFlags struct {
 	h    *homeFlag
 	out  *output
 	role *string
-	on   *string
+	tier string
+	on   *workspace.Visibility // what tier says, once the command runs; nil: nothing
 }
 
 // roleEnv names the role of commands and servers that are not told one.
@@ -46,9 +47,18 @@ func newMemory(c *cobra.Command) *memoryFlags {
 	return m
 }
 
+// of says whose memory it is if nobody says.
+func (m *memoryFlags) of(role string) *memoryFlags {
+	m.c.Flags().Lookup("role").Usage = "whose memory it is (default: $" + roleEnv + ", else " + role + ")"
+	return m
+}
+
+// roleOr is the role that was named, here or in the environment, else another.
+func (m *memoryFlags) roleOr(role string) string { return cmp.Or(*m.role, os.Getenv(roleEnv), role) }
+
 // visibility adds --visibility.
 func (m *memoryFlags) visibility(usage string) *memoryFlags {
-	m.on = m.c.Flags().String("visibility", "", usage+": private, team, public or custom:SCOPE")
+	m.c.Flags().StringVar(&m.tier, "visibility", "", usage+": private, team, public or custom:SCOPE")
 	err := m.c.RegisterFlagCompletionFunc("visibility", cobra.FixedCompletions([]string{"private", "team", "public",
 		"custom:"}, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
@@ -57,22 +67,17 @@ func (m *memoryFlags) visibility(usage string) *memoryFlags {
 	return m
 }
 
-// given is the visibility that was given; nil: none.
-func (m *memoryFlags) given() (*workspace.Visibility, error) {
-	if m.on == nil || *m.on == "" {
-		return nil, nil
-	}
-	v, err := workspace.ParseVisibility(*m.on)
-	return &v, err
-}
-
-// use calls f with the reader of the command.
-func (m *memoryFlags) use(create bool, f func(ctx context.Context, r *workspace.Reader) error) error {
-	return m.h.UseWorkspace(m.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
-		role := *m.role
-		if role == "" {
-			role = os.Getenv(roleEnv)
+// use calls f with the reader of the command, which is that of a role if nobody says; empty: the owner.
+func (m *memoryFlags) use(create bool, role string, f func(ctx context.Context, r *workspace.Reader) error) error {
+	if m.tier != "" {
+		on, err := workspace.ParseVisibility(m.tier)
+		if err != nil {
+			return err
 		}
+		m.on = &on
+	}
+	return m.h.UseWorkspace(m.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
+		role := m.roleOr(role)
 		if role == "" {
 			return f(ctx, w.Owner())
 		}
@@ -84,19 +89,30 @@ func (m *memoryFlags) use(create bool, f func(ctx context.Context, r *workspace.
 	})
 }
 
-// about calls f with the visibility that was given.
-func (m *memoryFlags) about(create bool, f func(ctx context.Context, r *workspace.Reader,
-	on *workspace.Visibility) (any, func(io.Writer) error, error)) error {
-	on, err := m.given()
-	if err != nil {
-		return err
-	}
-	return m.use(create, func(ctx context.Context, r *workspace.Reader) error {
-		v, text, err := f(ctx, r, on)
-		if err != nil {
-			return err
+// inMemory prints what f finds or does in memory.
+func inMemory[T any](m *memoryFlags, create bool, text func(io.Writer, T) error,
+	f func(ctx context.Context, r *workspace.Reader) (T, error)) error {
+	return m.use(create, "", func(ctx context.Context, r *workspace.Reader) error {
+		return answer(m.out, text)(f(ctx, r))
+	})
+}
+
+// listed prints the documents that f finds.
+func (m *memoryFlags) listed(f func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error)) error {
+	return m.use(false, "", func(ctx context.Context, r *workspace.Reader) error {
+		return answers(m.out, show.Documents)(f(ctx, r))
+	})
+}
+
+// written prints which version of a document f wrote, without its text: whoever wrote it knows what it says.
+func (m *memoryFlags) written(create bool, f func(ctx context.Context, r *workspace.Reader) (*workspace.Document,
+	error)) error {
+	return m.use(create, "", func(ctx context.Context, r *workspace.Reader) error {
+		d, err := f(ctx, r)
+		if err == nil {
+			d.Text = ""
 		}
-		return m.out.print(v, text)
+		return answer(m.out, show.Written)(d, err)
 	})
 }
 
@@ -112,74 +128,44 @@ func docWriteCommand() *cobra.Command {
 		"repeated")
 	fl.StringVar(&d.Check, "check", "", "how to find out whether it still holds: exists PATH, missing PATH, contains "+
 		"PATH TEXT, or run COMMAND")
-	base := fl.StringArray("base", nil, "the version you have read: if it is not the current one, nothing is "+
-		"written; may be repeated, to bring versions together")
+	base := fl.StringArray("base", nil, "the version you have read, or the first digits of it: if it is not the "+
+		"current one, nothing is written; may be repeated, to bring versions together")
 	fl.BoolVar(&d.New, "new", false, "refuse to replace a document")
 	ttl := fl.String("ttl", "", "how long the text is kept: 90d, 24h")
 	seal := fl.StringArray("seal", nil, "SUBJECT=TEXT: a part that only the owner reads, and that perdure erase "+
 		"SUBJECT makes unreadable everywhere; may be repeated")
 	add := fl.Bool("append", false, "add the text to the end")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		text, err := textArg(c, strings.Join(args[1:], ""))
-		if err != nil {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if d.Text, err = textArg(c, strings.Join(args[1:], "")); err != nil {
 			return err
 		}
-		if err := fillDraft(&d, args[0], text, *base, *seal, *ttl); err != nil {
-			return err
+		if d.Path = args[0]; d.Path == "-" {
+			d.Path = "" // the place of its kind and title
 		}
-		return m.about(true, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			d.Visibility = on
-			write := r.Write
-			if *add {
-				write = r.Append
-			}
-			doc, err := write(ctx, d)
+		for _, text := range *seal {
+			part, err := workspace.ParsePart(text)
 			if err != nil {
-				return nil, nil, err
+				return fmt.Errorf("--seal: %w", err)
 			}
-			doc.Text = ""
-			return doc, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: version %s, %s\n", view.InLine(doc.Path), doc.Version.Short(),
-					doc.Visibility)
-				return err
-			}, nil
+			d.Sealed = append(d.Sealed, part)
+		}
+		if *ttl != "" {
+			if d.TTL, err = home.ParseSpan(*ttl); err != nil {
+				return fmt.Errorf("--ttl: %w", err)
+			}
+		}
+		return m.written(true, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+			d.Visibility = m.on
+			if err := r.Based(ctx, &d, *base); err != nil {
+				return nil, fmt.Errorf("--base: %w", err)
+			}
+			if *add {
+				return r.Append(ctx, d)
+			}
+			return r.Write(ctx, d)
 		})
 	}
 	return c
-}
-
-// fillDraft puts what was given on the command line into a draft. A path that ends with a slash, or a dash, leaves the
-// place to the kind and title.
-func fillDraft(d *workspace.Draft, path, text string, base, seal []string, ttl string) error {
-	if d.Path, d.Text = path, text; path == "-" {
-		d.Path = ""
-	}
-	for _, one := range base {
-		h, err := perdure.ParseHash(one)
-		if err != nil {
-			return perdure.Invalid(fmt.Errorf("--base: %w; it is the whole hash, see perdure doc read --json", err))
-		}
-		d.Base = append(d.Base, h)
-	}
-	for _, one := range seal {
-		subject, text, ok := strings.Cut(one, "=")
-		if !ok || subject == "" || text == "" {
-			return perdure.Invalid(errors.New("--seal: want SUBJECT=TEXT"))
-		}
-		d.Sealed = append(d.Sealed, workspace.Part{Subject: subject, Text: text})
-	}
-	if ttl == "" {
-		return nil
-	}
-	then, err := home.ParseMoment(ttl, time.Time{}.AddDate(9000, 0, 0))
-	if err != nil {
-		return perdure.Invalid(fmt.Errorf("--ttl: %w", err))
-	}
-	if d.TTL = (time.Time{}).AddDate(9000, 0, 0).Sub(then); d.TTL <= 0 {
-		return perdure.Invalid(fmt.Errorf("--ttl %s: want a duration such as 90d or 24h", ttl))
-	}
-	return nil
 }
 
 // textArg is a text from the command line: itself, @FILE, or standard input for - and for nothing.
@@ -193,50 +179,26 @@ func textArg(c *cobra.Command, arg string) (string, error) {
 		b, err := disk.ReadFile(name, workspace.MaxText+1)
 		return string(b), err
 	}
-	return lineEnded(arg), nil
+	return strings.TrimSuffix(arg, "\n") + "\n", nil
 }
-
-// lineEnded is a text that ends with a line end.
-func lineEnded(text string) string { return strings.TrimSuffix(text, "\n") + "\n" }
 
 func docReadCommand() *cobra.Command {
 	c := command("doc read", cobra.MaximumNArgs(1))
 	m := newMemory(c).visibility("where several tiers have the path")
-	version := c.Flags().String("version", "", "one version, by its hash, instead of the current one")
+	var in workspace.ReadArgs
+	c.Flags().StringVar(&in.Version, "version", "", "one version instead of the current one: its hash or, of PATH, "+
+		"the first digits of it")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if (len(args) == 0) == (*version == "") {
+		in.Path, in.Visibility = strings.Join(args, ""), m.tier
+		if in.Path == "" && in.Version == "" {
 			return perdure.Invalid(errors.New("name a PATH, or a version with --version"))
 		}
-		return m.about(false, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			in := workspace.ReadArgs{Path: strings.Join(args, ""), Version: *version}
-			if on != nil {
-				in.Visibility = on.String()
-			}
-			d, err := r.ReadArgs(ctx, in)
-			if err != nil {
-				return nil, nil, err
-			}
-			return d, func(w io.Writer) error { return writeDocument(w, m.c, d) }, nil
+		text := func(w io.Writer, d *workspace.Document) error { return show.Document(w, d, m.h.Note) }
+		return inMemory(m, false, text, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+			return r.ReadArgs(ctx, in)
 		})
 	}
 	return c
-}
-
-// writeDocument prints the text of a document, and beside it what a person should know.
-func writeDocument(w io.Writer, c *cobra.Command, d *workspace.Document) error {
-	if _, err := io.WriteString(w, lineEnded(d.Text)); err != nil {
-		return err
-	}
-	if len(d.Beside) > 0 {
-		var names []string
-		for _, h := range d.Beside {
-			names = append(names, h.String())
-		}
-		note(c, "other versions were written at once: read them with --version %s, bring them together, and write "+
-			"with --base for each", strings.Join(names, ", "))
-	}
-	return nil
 }
 
 func docLsCommand() *cobra.Command {
@@ -248,122 +210,42 @@ func docLsCommand() *cobra.Command {
 	c.Flags().IntVar(&l.Limit, "limit", 1000, "list at most N")
 	c.Flags().StringVar(&l.After, "after", "", "go on after this path")
 	since := c.Flags().String("since", "", "only those written since this time, or within this duration")
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(_ *cobra.Command, args []string) (err error) {
 		l.Prefix = strings.Join(args, "")
 		if *since != "" {
-			at, err := home.ParseMoment(*since, time.Now())
-			if err != nil {
+			if l.Since, err = home.ParseMoment(*since, time.Now()); err != nil {
 				return perdure.Invalid(fmt.Errorf("--since: %w", err))
 			}
-			l.Since = at
 		}
-		return m.list(func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) ([]*workspace.Document,
-			error) {
-			l.Visibility = on
+		return m.listed(func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+			l.Visibility = m.on
 			return r.List(ctx, l)
 		})
 	}
 	return c
 }
 
-// list prints documents.
-func (m *memoryFlags) list(f func(ctx context.Context, r *workspace.Reader,
-	on *workspace.Visibility) ([]*workspace.Document, error)) error {
-	on, err := m.given()
-	if err != nil {
-		return err
-	}
-	return m.use(false, func(ctx context.Context, r *workspace.Reader) error {
-		docs, err := f(ctx, r, on)
-		if err != nil {
-			return err
-		}
-		return list(m.out, docs, func(w io.Writer) error { return writeDocuments(w, docs) })
-	})
-}
-
-func writeDocuments(w io.Writer, docs []*workspace.Document) error {
-	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"}}
-	now := time.Now()
-	for _, d := range docs {
-		title := view.OneLine(d.Title, 60)
-		if len(d.Beside) > 0 {
-			title += fmt.Sprintf(" (%d versions)", 1+len(d.Beside))
-		}
-		if d.Gone {
-			title = "(removed)"
-		}
-		t.Add(view.InLine(d.Path), title, d.Kind, d.Visibility.String(), strconv.FormatInt(d.Size, 10),
-			view.Ago(d.Time, now), d.Version.Short())
-	}
-	return t.Write(w)
-}
-
 func docHistoryCommand() *cobra.Command {
 	c := command("doc history", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where several tiers have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.list(func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) ([]*workspace.Document,
-			error) {
-			return r.History(ctx, args[0], on)
+		return m.listed(func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+			return r.History(ctx, args[0], m.on)
 		})
 	}
 	return c
-}
-
-// linksOut is what a document links to, and what links to it.
-type linksOut struct {
-	Path  string                `json:"path"`
-	To    []*workspace.Document `json:"to"`
-	Other []string              `json:"other,omitempty"` // targets that are no documents here
-	From  []*workspace.Document `json:"from"`
 }
 
 func docLinksCommand() *cobra.Command {
 	c := command("doc links", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where several tiers have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.about(false, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			d, err := r.Read(ctx, args[0], on)
-			if err != nil {
-				return nil, nil, err
-			}
-			v := linksOut{Path: d.Path}
-			if v.To, v.Other, err = r.Links(ctx, d); err == nil {
-				v.From, err = r.Linked(ctx, d.Path)
-			}
-			return v, func(w io.Writer) error { return writeLinks(w, &v) }, err
-		})
+		find := func(ctx context.Context, r *workspace.Reader) (*workspace.Connections, error) {
+			return r.Connections(ctx, args[0], m.on)
+		}
+		return inMemory(m, false, show.Connections, find)
 	}
 	return c
-}
-
-func writeLinks(w io.Writer, v *linksOut) error {
-	var b strings.Builder
-	for _, d := range v.To {
-		fmt.Fprintf(&b, "to    %s  %s\n", view.InLine(d.Path), view.OneLine(d.Title, 80))
-	}
-	for _, t := range v.Other {
-		fmt.Fprintf(&b, "to    %s  (not here)\n", view.InLine(t))
-	}
-	for _, d := range v.From {
-		fmt.Fprintf(&b, "from  %s  %s\n", view.InLine(d.Path), view.OneLine(d.Title, 80))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// moved prints where a document is now.
-func moved(d *workspace.Document, err error) (any, func(io.Writer) error, error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	d.Text = ""
-	return d, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: version %s, %s\n", view.InLine(d.Path), d.Version.Short(), d.Visibility)
-		return err
-	}, nil
 }
 
 func docPromoteCommand() *cobra.Command {
@@ -376,9 +258,8 @@ func docPromoteCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return m.about(false, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			return moved(r.Promote(ctx, args[0], on, v, *as))
+		return m.written(false, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+			return r.Promote(ctx, args[0], m.on, v, *as)
 		})
 	}
 	return c
@@ -388,9 +269,8 @@ func docMvCommand() *cobra.Command {
 	c := command("doc mv", cobra.ExactArgs(2))
 	m := newMemory(c).visibility("where several tiers have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.about(false, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			return moved(r.Rename(ctx, args[0], args[1], on))
+		return m.written(false, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+			return r.Rename(ctx, args[0], args[1], m.on)
 		})
 	}
 	return c
@@ -400,13 +280,34 @@ func docRmCommand() *cobra.Command {
 	c := command("doc rm", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where several tiers have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.about(false, func(ctx context.Context, r *workspace.Reader, on *workspace.Visibility) (any,
-			func(io.Writer) error, error) {
-			d, err := r.Remove(ctx, args[0], on, nil)
-			return d, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: removed; its versions stay in memory\n", view.InLine(d.Path))
-				return err
-			}, err
+		remove := func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+			return r.Remove(ctx, args[0], m.on, nil)
+		}
+		return inMemory(m, false, show.Removed, remove)
+	}
+	return c
+}
+
+func docImportCommand() *cobra.Command {
+	c := command("doc import", cobra.MinimumNArgs(1))
+	m := newMemory(c).visibility("who sees it (default: team)")
+	format := &choice{imports.Auto, imports.Formats()}
+	choiceFlag(c, format, "format", "what the files are in")
+	to := c.Flags().String("to", "", "the folder that documents go below (default: that of their format)")
+	var o imports.Options
+	c.Flags().BoolVar(&o.Replace, "replace", false, "replace documents that were written or changed here, too")
+	c.Flags().BoolVar(&o.Dry, "dry-run", false, "write nothing; say what would be imported, and what cannot be read")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		text := func(w io.Writer, v *imports.Imported) error { return show.Imported(w, v, m.h.Note) }
+		return inMemory(m, !o.Dry, text, func(ctx context.Context, r *workspace.Reader) (*imports.Imported, error) {
+			v := new(imports.Imported)
+			o.Visibility = m.on
+			for _, path := range args {
+				if err := v.Take(ctx, r, imports.Source{Path: path, Format: format.value, To: *to}, o); err != nil {
+					return nil, err
+				}
+			}
+			return v, nil
 		})
 	}
 	return c

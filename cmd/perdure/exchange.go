@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
-	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/internal/show"
 )
 
 // exchangeCommand passes agents to or from another place.
@@ -38,21 +36,13 @@ func exchangeCommand(word string, way exchange.Way) *cobra.Command {
 		if err := chosenOnce(c, names, *all); err != nil {
 			return err
 		}
-		return h.use(way != exchange.Push, func(ctx context.Context, s perdure.Store) error {
+		return h.desk(way != exchange.Push, func(ctx context.Context, d *home.Desk) error {
 			p, err := h.peer(place)
 			if err != nil {
 				return err
 			}
-			node, err := h.Node(ctx, s)
-			if err != nil {
-				return errors.Join(err, p.Close())
-			}
-			desk := &home.Desk{Home: h.Home, Store: s, Node: node}
-			got, err := h.Transfer(ctx, desk, p, home.Chosen{Names: names, Filter: f, Move: *move}, way)
-			if err = errors.Join(err, p.Close()); err != nil {
-				return err
-			}
-			if err := out.print(got, func(w io.Writer) error { return transferText(w, got) }); err != nil {
+			got, err := h.Transfer(ctx, d, p, home.Chosen{Names: names, Filter: f, Move: *move}, way)
+			if err := answer(out, show.Transfer)(got, errors.Join(err, p.Close())); err != nil {
 				return err
 			}
 			return got.Err()
@@ -101,50 +91,6 @@ func (h *homeFlag) peer(word string) (*home.Peer, error) {
 		return nil, err
 	}
 	return h.OpenPeer(conf, token)
-}
-
-// transferText says what passed.
-func transferText(w io.Writer, t *home.Transfer) error {
-	var b strings.Builder
-	for i := range t.Passed {
-		one := &t.Passed[i]
-		name := view.CommandName(one.Name, one.Agent)
-		for _, x := range []struct {
-			word string
-			r    *exchange.Receipt
-		}{{"came from", one.Pulled}, {"went to", one.Pushed}} {
-			if x.r == nil {
-				continue
-			}
-			fmt.Fprintf(&b, "%s: %s %s %s", name, view.Several(x.r.Entries, "entry"), x.word, view.InLine(t.Peer))
-			if x.r.Created {
-				b.WriteString(", where it was new")
-				if x.word == "came from" {
-					b.WriteString(" here")
-				}
-			}
-			if x.r.Held != "" {
-				b.WriteString("; held: " + view.InLine(x.r.Held))
-			}
-			b.WriteString("\n")
-		}
-		if one.Kept != "" {
-			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
-		}
-	}
-	for _, x := range t.Failed {
-		if t.Agents == 1 { // that is what the command ends with
-			break
-		}
-		fmt.Fprintf(&b, "%s: %s\n", view.CommandName(x.Name, x.Agent), view.InLine(x.Error))
-		if x.Do != "" {
-			fmt.Fprintf(&b, "  %s\n", view.InLine(x.Do))
-		}
-	}
-	fmt.Fprintf(&b, "%s, %s passed; %d the same already\n", view.Several(t.Agents, "agent"),
-		view.Several(t.Entries, "entry"), t.Same)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // peerArg completes agents, and then the places they go to.

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/files"
 )
@@ -29,8 +26,7 @@ type folderFlags struct {
 }
 
 func newFolder(c *cobra.Command) *folderFlags {
-	f := &folderFlags{memoryFlags: newMemory(c)}
-	c.Flags().Lookup("role").Usage = "whose memory it is (default: $" + roleEnv + ", else " + defaultRole + ")"
+	f := &folderFlags{memoryFlags: newMemory(c).of(workspace.DefaultRole)}
 	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
@@ -50,7 +46,7 @@ func (f *folderFlags) changing() *folderFlags {
 
 // use calls do with the folder that the arguments name.
 func (f *folderFlags) use(args []string, create bool, do func(context.Context, *files.Folder) error) error {
-	f.Folder.Role = cmp.Or(*f.role, os.Getenv(roleEnv), defaultRole)
+	f.Folder.Role = f.roleOr(workspace.DefaultRole)
 	if f.Dir = home.FolderName; len(args) > 0 {
 		f.Dir = args[0]
 	}
@@ -66,11 +62,7 @@ func filesSyncCommand() *cobra.Command {
 		"are put back")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return f.use(args, true, func(ctx context.Context, d *files.Folder) error {
-			r, err := d.Sync(ctx)
-			if err != nil {
-				return err
-			}
-			return f.print(r, "in step")
+			return f.print("in step")(d.Sync(ctx))
 		})
 	}
 	return c
@@ -81,11 +73,7 @@ func filesStatusCommand() *cobra.Command {
 	f := newFolder(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return f.use(args, false, func(ctx context.Context, d *files.Folder) error {
-			r, err := d.Status(ctx)
-			if err != nil {
-				return err
-			}
-			return f.print(r, "nothing to sync")
+			return f.print("nothing to sync")(d.Status(ctx))
 		})
 	}
 	return c
@@ -100,7 +88,7 @@ func filesWatchCommand() *cobra.Command {
 			ctx, stop := context.WithCancelCause(ctx)
 			defer stop(nil)
 			err := d.Watch(ctx, func(r *files.Report) {
-				if err := f.print(r, "in step; watching, Ctrl-C ends it"); err != nil {
+				if err := f.print("in step; watching, Ctrl-C ends it")(r, nil); err != nil {
 					broken = err
 					stop(err)
 				}
@@ -118,28 +106,6 @@ func filesWatchCommand() *cobra.Command {
 }
 
 // print says what a sync did, or would do; else that all is as still says.
-func (f *folderFlags) print(r *files.Report, still string) error {
-	return f.out.print(r, func(w io.Writer) error {
-		for _, text := range r.Notes {
-			note(f.c, "%s", text)
-		}
-		for _, x := range r.Changes {
-			line := fmt.Sprintf("%-9s %s", x.Status, view.InLine(x.File))
-			if x.Why != "" {
-				line += ": " + view.OneLine(x.Why, 200)
-			}
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
-		}
-		text := fmt.Sprintf("%s: %d files of %s", view.InLine(r.Dir), r.Files, r.Role)
-		if len(r.Changes) == 0 {
-			text += ", " + still
-		}
-		if r.Commit != "" {
-			text += ", committed as " + r.Commit
-		}
-		_, err := fmt.Fprintln(w, text)
-		return err
-	})
+func (f *folderFlags) print(still string) func(*files.Report, error) error {
+	return answer(f.out, func(w io.Writer, r *files.Report) error { return show.Synced(w, r, still, f.h.Note) })
 }

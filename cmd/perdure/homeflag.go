@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -31,8 +32,7 @@ func lookFlag(c *cobra.Command) *homeFlag {
 
 // storeFlag adds --store to a command.
 func storeFlag(c *cobra.Command) *homeFlag {
-	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
-	h.Ask, h.Progress = h.ask, h.bar
+	h := newHome(c)
 	c.Flags().Var(storeValue{h.Home}, "store",
 		"the store: a folder, a file, sqlite:PATH[?sync=normal], dir:PATH, "+
 			"postgres://USER@HOST/DB, nats://HOST/NAME or mem: (default: $"+home.StoreEnv+
@@ -40,6 +40,13 @@ func storeFlag(c *cobra.Command) *homeFlag {
 	if strings.Contains(c.Use, "AGENT") {
 		c.ValidArgsFunction = agentArg(h)
 	}
+	return h
+}
+
+// newHome is a home that a command uses.
+func newHome(c *cobra.Command) *homeFlag {
+	h := &homeFlag{Home: &home.Home{Note: func(text string) { note(c, "%s", text) }}, c: c}
+	h.Ask, h.Progress = h.ask, h.bar
 	return h
 }
 
@@ -69,6 +76,17 @@ func (h *homeFlag) acting() *homeFlag {
 // use opens the store, calls f and closes it.
 func (h *homeFlag) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
 	return h.Home.Use(h.c.Context(), create, f)
+}
+
+// desk is use for a command that speaks to agents with the home's key.
+func (h *homeFlag) desk(create bool, f func(ctx context.Context, d *home.Desk) error) error {
+	return h.use(create, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		return f(ctx, &home.Desk{Home: h.Home, Store: s, Node: n})
+	})
 }
 
 // useFor is use for a command about one agent, which may be a file.
@@ -144,7 +162,7 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool, err error) {
 		return false, false, nil
 	}
 	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
-	if err := showSayings(h.c.ErrOrStderr(), parts); err != nil {
+	if err := show.Sayings(h.c.ErrOrStderr(), parts); err != nil {
 		return true, false, err
 	}
 	note(h.c, "agents of those it trusts run by its policies, programs and servers in it are started, "+
@@ -170,26 +188,9 @@ func (h *homeFlag) accept(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s needs no acceptance: it was named, is new, or is your own data folder\n", h.Dir)
 		return err
 	}
-	if err := showSayings(w, parts); err != nil {
+	if err := show.Sayings(w, parts); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "accepted: %s, until what is shown above changes\n", h.Dir)
 	return err
-}
-
-// showSayings prints everything that decides, but for the key: of that whose it is.
-func showSayings(w io.Writer, all []home.Saying) error {
-	for _, s := range all {
-		text := s.Text
-		if s.Name == home.KeyFile {
-			text = []byte("a private key, which signs what is written here")
-		}
-		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.Name)); err != nil {
-			return err
-		}
-		if err := term.WriteWhole(w, text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -47,8 +47,4 @@ func inboxCommand() *cobra.Command {
 }
 
 // typed has what waits name the commands that answer it as they are typed here.
-func typed(w *view.Wait) {
-	if w.Answer = here(w.Answer); w.Kind == view.WaitHeld {
-		w.What = here(w.What)
-	}
-}
+func typed(w *view.Wait) { w.Type(here) }

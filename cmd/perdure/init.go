@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -26,7 +27,7 @@ func initCommand() *cobra.Command {
 	c.Flags().StringVar(&set.Files, "files", "",
 		"give agents the tools files.* in this folder, which is made if it is not there")
 	c.Flags().StringVar(&set.Name, "name", "", "name the key that is made (default: your user name)")
-	memory := c.Flags().Bool("memory", false,
+	c.Flags().BoolVar(&set.Memory, "memory", false,
 		"set up memory across sessions, and print what to give to MCP clients")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 && h.URL != "" {
@@ -38,17 +39,11 @@ func initCommand() *cobra.Command {
 		if err := h.Locate(); err != nil {
 			return err
 		}
-		set.Memory = *memory
 		b, err := h.Init(c.Context(), set)
 		if err != nil {
 			return err
 		}
-		err = out.print(b, func(w io.Writer) error {
-			if err := writeBegun(w, h, b); err != nil || !*memory {
-				return err
-			}
-			return writeClients(w, h)
-		})
+		err = out.print(b, func(w io.Writer) error { return writeBegun(w, h, b, set.Memory) })
 		for flag, is := range map[string]bool{"advisor": set.Advisor != "", "files": set.Files != ""} {
 			if is && b.Because == "" {
 				note(c, "%s was there and stays as it is: write what you gave with --%s into it",
@@ -60,51 +55,28 @@ func initCommand() *cobra.Command {
 	return c
 }
 
-// writeBegun says what was made and what to do next.
-func writeBegun(w io.Writer, h *homeFlag, b *home.Begun) error {
-	var t strings.Builder
-	row := func(label, text string) {
-		t.WriteString(term.Wrapped(fmt.Sprintf("%-9s", label), text, term.WidthOf(w), term.StyleOf(w).Head))
-	}
-	row("home", b.Home)
-	if len(b.Made) > 0 {
-		row("made", strings.Join(b.Made, ", "))
-	}
-	if len(b.Kept) > 0 {
-		row("kept", strings.Join(b.Kept, ", "))
-	}
-	advisor := b.Advisor
-	switch {
-	case advisor == "":
-		advisor = "none: name one in " + filepath.Join(b.Home, home.NodeFileName)
-	case b.Because != "":
-		advisor += ", because " + b.Because
-	}
-	row("advisor", advisor)
-	if b.Script {
-		row("", "It is a script and no model. Put a model in its place: advisor: anthropic:MODEL (or openai:MODEL, "+
-			"gemini:MODEL) in "+filepath.Join(b.Home, home.NodeFileName)+", and its key in the environment")
+// writeBegun says what was made and what to do next; with memory also how MCP clients get that.
+func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
+	if err := show.Begun(w, b); err != nil {
+		return err
 	}
 	if h.URL != "" {
 		inForce.store = home.Shown(h.URL)
 	}
-	t.WriteString(here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
-		"\nOr talk to one:\n  perdure chat\n"))
-	_, err := io.WriteString(w, t.String())
-	return err
-}
-
-// writeClients says how MCP clients get the memory of a home.
-func writeClients(w io.Writer, h *homeFlag) error {
-	line, err := clientConfig(h, "claude", true, "")
-	if err != nil {
-		return err
+	text := here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
+		"\nOr talk to one:\n  perdure chat\n")
+	if memory {
+		line, err := clientConfig(h, "claude", true, "")
+		if err != nil {
+			return err
+		}
+		text += fmt.Sprintf("\nMemory for coding agents, one of:\n  Claude Code  %s\n  Cursor       %s\n"+
+			"  VS Code      %s\n\nTry it:\n%s", line,
+			here("perdure mcp --no-node --config cursor > .cursor/mcp.json"),
+			here("perdure mcp --no-node --config vscode > .vscode/mcp.json"),
+			here("  perdure doc write decisions/first.md \"We keep what matters.\"\n  perdure search what matters\n"))
 	}
-	_, err = fmt.Fprintf(w, "\nMemory for coding agents, one of:\n  Claude Code  %s\n  Cursor       %s\n  VS Code    "+
-		"  %s\n\nTry it:\n%s", line,
-		here("perdure mcp --no-node --config cursor > .cursor/mcp.json"),
-		here("perdure mcp --no-node --config vscode > .vscode/mcp.json"),
-		here("  perdure doc write decisions/first.md \"We keep what matters.\"\n  perdure search what matters\n"))
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 )
 
@@ -35,15 +35,16 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 	return errors.Join(use(r), r.Close())
 }
 
+// askerOf asks whoever runs a command. It is to be closed.
+func askerOf(c *cobra.Command) *show.Asker {
+	return show.NewAsker(c.InOrStdin(), c.ErrOrStderr(), here)
+}
+
 // lineOf asks a person for a line; an interrupt ends the wait.
 func lineOf(c *cobra.Command, prompt string) (string, error) {
 	q := askerOf(c)
-	defer q.in.Close()
-	line, err := q.in.Ask(c.Context(), term.Prompt{Text: prompt})
-	if errors.Is(err, io.EOF) {
-		return "", nil // whoever says nothing does not agree
-	}
-	return strings.TrimSpace(line), err
+	defer q.Close()
+	return q.Line(c.Context(), prompt)
 }
 
 // readWhole reads an input that holds one value. It stops after the limit: what is longer is refused by whoever reads

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
@@ -26,7 +24,8 @@ const (
 type output struct {
 	c      *cobra.Command
 	format *choice
-	query  *string
+	jq     *string
+	query  *term.Query // what jq says, once it was checked
 }
 
 // outputFlags adds -o and --jq to a command, which is refused before it does anything if they contradict each other.
@@ -38,7 +37,7 @@ func outputFlags(c *cobra.Command) *output {
 	if err != nil {
 		panic(err) // the flag was added a line above
 	}
-	o.query = c.Flags().String("jq", "", "filter the JSON through this jq expression")
+	o.jq = c.Flags().String("jq", "", "filter the JSON through this jq expression")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		_, err := o.check()
 		return err
@@ -47,8 +46,8 @@ func outputFlags(c *cobra.Command) *output {
 }
 
 // check refuses flags that contradict each other, and says which format was asked for.
-func (o *output) check() (string, error) {
-	format := o.format.value
+func (o *output) check() (format string, err error) {
+	format = o.format.value
 	set := o.c.Flags().Changed("output")
 	if jsonFlag(o.c) {
 		if set && format != formatJSON {
@@ -56,31 +55,21 @@ func (o *output) check() (string, error) {
 		}
 		format = formatJSON
 	}
-	if *o.query != "" {
-		if set && format == formatTable {
-			return "", perdure.Invalid(errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or " +
-				"yaml"))
-		}
-		if format == formatTable {
-			format = formatJSON
-		}
-		if _, err := o.compiled(); err != nil {
-			return "", err
+	if *o.jq == "" {
+		return format, nil
+	}
+	if set && format == formatTable {
+		return "", perdure.Invalid(errors.New("--jq works on JSON; leave -o table out, or use -o json, jsonl or yaml"))
+	}
+	if format == formatTable {
+		format = formatJSON
+	}
+	if o.query == nil {
+		if o.query, err = term.ParseQuery(*o.jq); err != nil {
+			return "", perdure.Invalid(err)
 		}
 	}
 	return format, nil
-}
-
-func (o *output) compiled() (*gojq.Code, error) {
-	q, err := gojq.Parse(*o.query)
-	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("--jq: %w", err))
-	}
-	code, err := gojq.Compile(q)
-	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("--jq: %w", err))
-	}
-	return code, nil
 }
 
 // print prints one value: as text for people, or in the format asked for.
@@ -123,6 +112,26 @@ func say(c *cobra.Command, v any, format string, args ...any) error {
 	return err
 }
 
+// answer prints what a command came to, unless that is an error: answer(out, show.X)(h.Do(ctx)).
+func answer[T any](o *output, text func(io.Writer, T) error) func(T, error) error {
+	return func(v T, err error) error {
+		if err != nil {
+			return err
+		}
+		return o.print(v, func(w io.Writer) error { return text(w, v) })
+	}
+}
+
+// answers is answer for a list.
+func answers[T any](o *output, table func(io.Writer, []T) error) func([]T, error) error {
+	return func(v []T, err error) error {
+		if err != nil {
+			return err
+		}
+		return list(o, v, func(w io.Writer) error { return table(w, v) })
+	}
+}
+
 // list prints values: as a table, a JSON list, one JSON value a line, or a YAML list.
 func list[T any](o *output, v []T, table func(io.Writer) error) error {
 	format, err := o.check()
@@ -157,38 +166,9 @@ func writeValue(w io.Writer, format string, v any) error {
 
 // value writes one value, through the jq expression if there is one.
 func (o *output) value(w io.Writer, format string, v any) error {
-	if *o.query == "" {
+	if o.query == nil {
 		return writeValue(w, format, v)
 	}
-	code, err := o.compiled()
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var plain any
-	if err := json.Unmarshal(b, &plain); err != nil {
-		return err
-	}
-	results := code.RunWithContext(o.c.Context(), plain)
-	for {
-		r, ok := results.Next()
-		if !ok {
-			return nil
-		}
-		if err, bad := r.(error); bad {
-			return fmt.Errorf("--jq: %w", err)
-		}
-		if s, isText := r.(string); isText && format != formatYAML { // as jq -r does: scripts want the word
-			if _, err := fmt.Fprintln(w, s); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := writeValue(w, format, r); err != nil {
-			return err
-		}
-	}
+	write := func(v any) error { return writeValue(w, format, v) }
+	return o.query.Write(o.c.Context(), w, v, format != formatYAML, write)
 }

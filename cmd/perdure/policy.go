@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -31,52 +32,18 @@ func policyCheckCommand() *cobra.Command {
 		}
 		set, err := home.LoadPolicy(h.Home, args)
 		if faults := policy.Faults(err); len(faults) > 0 {
-			return reportFaults(out, faults, err)
+			v := struct {
+				OK     bool            `json:"ok"`
+				Faults []*policy.Fault `json:"faults"`
+			}{false, faults}
+			return errors.Join(&answered{err}, out.print(v, func(w io.Writer) error { return show.Faults(w, faults) }))
 		}
 		if err != nil {
 			return err
 		}
-		r := struct {
-			OK    bool         `json:"ok"`
-			Hash  perdure.Hash `json:"hash"`
-			Rules []string     `json:"rules"`
-			Notes []string     `json:"notes,omitempty"`
-		}{true, set.Hash(), set.Rules(), set.Idle()}
-		return out.print(r, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "ok: %d rules, set %s\n%s\n", len(r.Rules), r.Hash,
-				strings.Join(view.InLines(r.Rules), "\n"))
-			for _, n := range r.Notes {
-				if err == nil {
-					_, err = fmt.Fprintf(w, "note: %s\n", view.OneLine(n, 0))
-				}
-			}
-			return err
-		})
+		return answer(out, show.Policy)(set.Summary(), nil)
 	}
 	return c
-}
-
-// reportFaults prints what is wrong with policy files, a line each.
-func reportFaults(out *output, faults []*policy.Fault, err error) error {
-	v := struct {
-		OK     bool            `json:"ok"`
-		Faults []*policy.Fault `json:"faults"`
-	}{false, faults}
-	return errors.Join(&answered{err}, out.print(v, func(w io.Writer) error {
-		s := term.StyleOf(w)
-		for _, f := range faults {
-			what := f.What
-			if f.Rule != "" {
-				what = "rule " + f.Rule + ": " + what
-			}
-			if _, err := fmt.Fprintf(w, "%s %s\n", s.Head(fmt.Sprintf("%s:%d:%d:", view.InLine(f.File), f.Line,
-				f.Column)), view.OneLine(what, 0)); err != nil {
-				return err
-			}
-		}
-		_, err := fmt.Fprintf(w, "%s\n", s.Bad(fmt.Sprintf("wrong: %d", len(faults))))
-		return err
-	}))
 }
 
 func policySchemaCommand() *cobra.Command {
@@ -109,50 +76,70 @@ func policyTestCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("cases %s: %w", args[0], err)
 		}
-		return reportCases(out, results)
+		reports, wrong := policy.Reports(results)
+		if err := answers(out, show.Cases)(reports, nil); err != nil || wrong == 0 {
+			return err
+		}
+		return &answered{fmt.Errorf("%d of %d cases do not hold", wrong, len(results))}
 	}
 	return c
-}
-
-// reportCases prints what came of each case.
-func reportCases(out *output, results []policy.CaseResult) error {
-	wrong := 0
-	var reports []policy.CaseReport
-	for _, r := range results {
-		reports = append(reports, r.Report())
-		if r.Wrong != "" {
-			wrong++
-		}
-	}
-	err := list(out, reports, func(w io.Writer) error {
-		s := term.StyleOf(w)
-		for _, r := range reports {
-			text := s.Good("ok   ") + "  " + view.InLine(r.Name)
-			if !r.OK {
-				text = s.Bad("wrong") + "  " + view.InLine(r.Name) + ": " + view.OneLine(r.Wrong, 0)
-			}
-			if _, err := fmt.Fprintln(w, text); err != nil {
-				return err
-			}
-		}
-		_, err := fmt.Fprintf(w, "%d cases, %d wrong\n", len(results), wrong)
-		return err
-	})
-	if err == nil && wrong > 0 {
-		err = &answered{fmt.Errorf("%d of %d cases do not hold", wrong, len(results))}
-	}
-	return err
 }
 
 func policyDefaultCommand() *cobra.Command {
 	c := command("policy default", cobra.NoArgs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if jsonFlag(c) {
-			return term.WriteJSON(c.OutOrStdout(), map[string]any{"hash": policy.Default().Hash(),
-				"text": policy.DefaultText()})
-		}
-		_, err := io.WriteString(c.OutOrStdout(), policy.DefaultText())
-		return err
+		v := map[string]any{"hash": policy.Default().Hash(), "text": policy.DefaultText()}
+		return say(c, v, "%s", policy.DefaultText())
 	}
 	return c
+}
+
+func policyExplainCommand() *cobra.Command {
+	c := command("policy explain", cobra.RangeArgs(1, 2))
+	h, out := lookFlag(c), outputFlags(c)
+	f := c.Flags()
+	var q home.WhyQuestion
+	f.StringVar(&q.Tool, "tool", "", "the tool to be called")
+	args := f.String("args", "", "its arguments: JSON, - for standard input, or @FILE")
+	f.IntVar(&q.Approvals, "approvals", 0, "how many people have approved it")
+	f.BoolVar(&q.Admit, "admit", false, "ask whether the agent may run here when it arrives from elsewhere")
+	f.BoolVar(&q.Trusted, "trusted", false, "with --admit: its owner is trusted here")
+	f.StringArrayVar(&q.Set, "set", nil, "FACT=VALUE: assume this fact, as in spent.cost=500; may be repeated")
+	policyFlag(c, &q.Policies)
+	effect := &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]}
+	choiceFlag(c, effect, "effect", "class of the tool's effect")
+	c.RunE = func(c *cobra.Command, words []string) (err error) {
+		if len(words) > 1 {
+			q.Decision = words[1]
+		}
+		if err := explainable(&q, f.Changed); err != nil {
+			return perdure.Invalid(err)
+		}
+		return h.useFor(words[0], func(ctx context.Context, s perdure.Store, arg string) (err error) {
+			if q.Args, err = dataArg(c, *args); err != nil {
+				return err
+			}
+			if q.Effect, err = view.ParseName[perdure.Effect]("--effect", effect.value); err != nil {
+				return perdure.Invalid(err)
+			}
+			return answer(out, show.Explained)(h.Explain(ctx, s, arg, q))
+		})
+	}
+	return c
+}
+
+// explainable refuses flags that do not go together.
+func explainable(q *home.WhyQuestion, given func(flag string) bool) error {
+	switch {
+	case q.Decision != "" && (given("tool") || given("admit") || given("approvals")):
+		return errors.New("a decision has its own action; leave --tool, --admit and --approvals out, or change a " +
+			"fact with --set")
+	case q.Admit && (given("tool") || given("approvals")):
+		return errors.New("--admit is about the agent as a whole; leave --tool and --approvals out")
+	case q.Trusted && !q.Admit:
+		return errors.New("--trusted is about an agent that arrives; add --admit")
+	case q.Tool == "" && (given("args") || given("effect")):
+		return errors.New("--args and --effect are about a tool; name it with --tool")
+	}
+	return nil
 }

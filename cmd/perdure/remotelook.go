@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -221,7 +222,7 @@ func (r *remote) verify(args []string, f *verifyFlag) error {
 		return err
 	}
 	return r.print(raw, func(w io.Writer) error {
-		return writeRows(w, rowsFrom(v.Rows), false, checkedTint(&home.Checked{OK: v.OK}))
+		return show.Checked(w, rowsFrom(v.Rows), v.OK)
 	})
 }
 
@@ -240,7 +241,7 @@ func (r *remote) tools(agent string, brief bool) error {
 	if err := errors.Join(json.Unmarshal(raw, &all), json.Unmarshal(raw, &typed)); err != nil {
 		return err
 	}
-	return r.values(all.Tools, func(w io.Writer) error { return writeTools(w, typed.Tools, brief) })
+	return r.values(all.Tools, func(w io.Writer) error { return show.Tools(w, typed.Tools, brief) })
 }
 
 // log shows entries of a memory, and with --follow what comes.

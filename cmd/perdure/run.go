@@ -114,8 +114,8 @@ func (r *running) asking(ctx context.Context, n *perdure.Node, id perdure.AgentI
 			return idle, err
 		}
 		q := askerOf(r.c)
-		answered, err := askAll(ctx, q, n, a)
-		if q.in.Close(); !answered || err != nil {
+		answered, err := q.Approvals(ctx, n, a)
+		if q.Close(); !answered || err != nil {
 			return idle, err
 		}
 	}
@@ -160,80 +160,4 @@ func ranText(r *home.Ran, name string, now time.Time, width int) string {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
-}
-
-func nodeCommand() *cobra.Command {
-	c := command("node", cobra.NoArgs)
-	h := storeFlag(c)
-	p := powerFlags(c)
-	concurrency := c.Flags().Int("concurrency", 0, "agents run at once (default 64)")
-	grace := c.Flags().Duration("grace", 10*time.Second, "how long effects under way may continue after a stop")
-	logger := logFlags(c)
-	accept := c.Flags().Bool("accept", false, "show and accept the home found here, and run nothing")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *accept {
-			return h.accept(c.OutOrStdout())
-		}
-		if *concurrency < 0 || c.Flags().Changed("concurrency") && *concurrency == 0 {
-			return perdure.Invalid(errors.New("--concurrency: want at least 1"))
-		}
-		if *grace <= 0 {
-			return perdure.Invalid(errors.New("--grace: want more than zero"))
-		}
-		if err := h.acting().Locate(); err != nil {
-			return err
-		}
-		if h.Scheme == "mem" {
-			return perdure.Invalid(errors.New("a store in memory has no agents and is gone when the command ends; " +
-				"name another with --store"))
-		}
-		log, err := logger()
-		if err != nil {
-			return err
-		}
-		h.Patient = true
-		return h.use(!h.Fresh, func(ctx context.Context, s perdure.Store) error {
-			n, err := p.Node(ctx, h.Home, s, log)
-			if err != nil {
-				return err
-			}
-			n.Concurrency, n.Grace = *concurrency, *grace
-			leave, ours, err := h.Attend() // perdure mcp need not run them, too
-			if err != nil {
-				log.Warn("say that a node runs here", "err", err)
-			} else if ours {
-				defer func() { _ = leave() }() // it ends with the process anyway
-			}
-			advisors, tools := home.Describe(n)
-			log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools,
-				"policy", n.PolicyHash.Short())
-			unobserved, err := h.Observed(n, version, log)
-			if err != nil {
-				return errors.Join(err, p.Close())
-			}
-			told, err := h.Notifying(ctx, n, log)
-			if err != nil {
-				return errors.Join(err, p.Close())
-			}
-			unpeered, err := h.Peering(ctx, &home.Desk{Home: h.Home, Store: s, Node: n}, log)
-			if err != nil {
-				return errors.Join(err, p.Close())
-			}
-			stop := h.FollowTrust(ctx, n, log)
-			err = n.Run(ctx)
-			stop()
-			unpeered()
-			told()
-			unobserved()
-			if err := errors.Join(err, p.Close()); err != nil {
-				return err
-			}
-			log.Info("stopped")
-			if errors.Is(context.Cause(ctx), errTerminated) {
-				return nil // whoever sent SIGTERM wanted it to end, and it did
-			}
-			return ctx.Err()
-		})
-	}
-	return c
 }

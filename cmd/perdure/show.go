@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/view"
 )
 
@@ -44,26 +44,4 @@ func writeSummary(w io.Writer, v *view.Summary, now time.Time, brief bool) error
 }
 
 // writeSummaryRows prints the rows of a summary.
-func writeSummaryRows(w io.Writer, rows []view.PageRow) error {
-	return writeRows(w, rows, true, func(s term.Style, r view.PageRow) (label, text string) {
-		text = r.Text + here(r.Do)
-		switch r.Label {
-		case "standing":
-			text = s.State(text)
-		case "older":
-			text = s.Bad(text)
-		}
-		return r.Label, text
-	})
-}
-
-// writeRows prints rows for people; those that are folded go on below.
-func writeRows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label,
-	text string)) error {
-	s := term.StyleOf(w)
-	t := term.Table{Fold: fold, Tint: []func(string) string{s.Head}}
-	for _, r := range rows {
-		t.Add(tint(s, r))
-	}
-	return t.Write(w)
-}
+func writeSummaryRows(w io.Writer, rows []view.PageRow) error { return show.Summary(w, rows, here) }

@@ -213,7 +213,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			time.Sleep(time.Hour)
 			s.run()
 			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; escalated once; lapses 2000-01-04 " +
-				"00:00 UTC (in 2d)")
+				"00:00 UTC (in 2d23h)")
 		},
 		"in doubt": func(t *testing.T) {
 			s := newSituation(t, perdure.Execute{Tool: "pay", Deadline: 1000})

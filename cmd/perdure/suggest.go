@@ -44,13 +44,13 @@ func here(text string) string {
 			continue
 		}
 		if inForce.store != "" && !strings.HasPrefix(text, " --store ") { // it is said already
-			b.WriteString(" --store " + pasted(inForce.store))
+			b.WriteString(" --store " + view.Pasted(inForce.store))
 		}
 		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
-			b.WriteString(" --server " + pasted(inForce.server))
+			b.WriteString(" --server " + view.Pasted(inForce.server))
 		}
 		if rest, ok := strings.CutPrefix(text, " "+inForce.agent); ok && inForce.file != "" {
-			b.WriteString(" " + pasted(inForce.file))
+			b.WriteString(" " + view.Pasted(inForce.file))
 			text = rest
 		}
 	}
@@ -77,14 +77,6 @@ func stored(text string) (end int, remote bool) {
 		return 0, false
 	}
 	return end, c.Annotations[remoteKey] != ""
-}
-
-// pasted is a word that somebody typed, as a shell takes it.
-func pasted(typed string) string {
-	if word, ok := view.ShellWord(typed); ok {
-		return word
-	}
-	return "'" + strings.ReplaceAll(typed, "'", `'\''`) + "'"
 }
 
 // beginning adds to a hint how to begin, where nobody has made or named a home yet.

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/view"
 )
 
@@ -64,8 +64,8 @@ func verifyFlags(c *cobra.Command) *verifyFlag {
 
 // asked is what the flags ask of a memory.
 func (f *verifyFlag) asked(h *homeFlag, policies []string) (o home.Verification, err error) {
-	if o.Heads, err = parseHeads(f.heads); err != nil {
-		return o, perdure.Invalid(err)
+	if o.Heads, err = home.ParseHeads(f.heads); err != nil {
+		return o, perdure.Invalid(fmt.Errorf("--head: %w", err))
 	}
 	if err := h.Locate(); err != nil {
 		return o, err
@@ -115,9 +115,7 @@ func (f *verifyFlag) run(c *cobra.Command, h *homeFlag, out *output, args []stri
 	if format, _ := out.check(); err != nil && format != formatTable {
 		err = &answered{err}
 	}
-	return errors.Join(err, out.print(r, func(w io.Writer) error {
-		return writeRows(w, r.Page(), false, checkedTint(r))
-	}))
+	return errors.Join(err, out.print(r, func(w io.Writer) error { return show.Checked(w, r.Page(), r.OK) }))
 }
 
 // attested attests to a capsule, or verifies one shallowly on the word of somebody who did.
@@ -136,18 +134,6 @@ func (f *verifyFlag) attested(c *cobra.Command, h *homeFlag, out *output, name s
 	return out.say(r, "ok: agent %s, %s well-formed; %s verified exactly this capsule at %s\n", r.Agent,
 		view.Several(r.Entries, "entry"),
 		strings.TrimSpace(r.Name+" "+r.By.Short()), r.Time)
-}
-
-// parseHeads reads the heads a memory must have.
-func parseHeads(texts []string) (heads []perdure.Hash, err error) {
-	for _, text := range texts {
-		head, err := perdure.ParseHash(text)
-		if err != nil {
-			return nil, fmt.Errorf("--head: %w", err)
-		}
-		heads = append(heads, head)
-	}
-	return heads, nil
 }
 
 // auditWords are what verify is asked to look at: an agent or file, and policies.
@@ -169,23 +155,4 @@ func refusal(out *output, err error) error {
 		return errors.Join(&answered{err}, out.print(forms.Verdict{Rejection: refused}, nil))
 	}
 	return err
-}
-
-// checkedTint colours what is good and what is not.
-func checkedTint(r *home.Checked) func(term.Style, view.PageRow) (label, text string) {
-	return func(s term.Style, row view.PageRow) (string, string) {
-		tint := s.Good
-		switch {
-		case row.Label == home.LabelWrong:
-			return s.Bad(row.Label), row.Text
-		case row.Label == home.LabelUnknown:
-			return s.Warn(row.Label), row.Text
-		case row.Label != "verified":
-			return row.Label, row.Text
-		case !r.OK || r.Older != nil:
-			tint = s.Bad
-		}
-		result, agent, _ := strings.Cut(row.Text, ": agent ")
-		return row.Label, tint(result) + ": agent " + view.InLine(agent)
-	}
 }

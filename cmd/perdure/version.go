@@ -8,7 +8,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
-	"github.com/perdure/perdure/internal/term"
 )
 
 // version is set by the build: -ldflags '-X main.version=v1.2.3'.
@@ -17,18 +16,15 @@ var version = "devel"
 func versionCommand() *cobra.Command {
 	c := command("version", cobra.NoArgs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if jsonFlag(c) {
-			return term.WriteJSON(c.OutOrStdout(), struct {
-				Version string `json:"version"`
-				Format  int    `json:"format"`
-				Unicode string `json:"unicode"`
-				Go      string `json:"go"`
-				OS      string `json:"os"`
-				Arch    string `json:"arch"`
-			}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH})
-		}
-		_, err := fmt.Fprintln(c.OutOrStdout(), versionText())
-		return err
+		return say(c, struct {
+			Version string `json:"version"`
+			Format  int    `json:"format"`
+			Unicode string `json:"unicode"`
+			Go      string `json:"go"`
+			OS      string `json:"os"`
+			Arch    string `json:"arch"`
+		}{version, perdure.FormatVersion, canon.UnicodeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH},
+			"%s\n", versionText())
 	}
 	return c
 }

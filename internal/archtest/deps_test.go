@@ -64,6 +64,9 @@ var faces = map[string][]string{
 	"server": {"a2a", "capsule", "client", "exchange", "mcp", "webhook"},
 }
 
+// printer writes as text for people what a home, a workspace, policy and the like say. Only the program has it.
+const printer = "internal/show"
+
 // impure are the packages the core must not import, and none of ours that it imports either. It may name the errors of
 // io/fs, which opens nothing.
 var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "syscall"}
@@ -99,6 +102,9 @@ func violations(pkgs []pkg) []string {
 			case under(imp, "github.com/spf13/cobra") && !under(p.path(), "cmd"):
 				report(p, imp, "only cmd knows flags")
 			case !ours || under(p.path(), wiring...):
+			case p.path() == printer:
+			case rel == printer:
+				report(p, imp, "only the program prints for people")
 			case p.path() == "internal/canon":
 				report(p, imp, "canonical bytes depend on nothing of ours")
 			case under(rel, wiring...):
@@ -215,6 +221,9 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		p("/workspace", "~", "~/view", "~/tool", "~/home", "~/policy"),
 		p("/workspace/files", "~", "~/workspace", "~/home"),
 		p("/keyfile", "~", "~/workspace"),
+		p("/internal/show", "~", "~/home", "~/policy", "~/workspace"),
+		p("/mcp", "~/internal/show"),
+		p("/view/x", "~/internal/show"),
 	})
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i][:strings.Index(got[i], ": ")], module, "~")
@@ -245,6 +254,8 @@ func TestEveryForbiddenImportIsFound(t *testing.T) {
 		"~/tool imports github.com/spf13/cobra",
 		"~/tool/mcp imports ~/server",
 		"~/keyfile imports ~/workspace",
+		"~/mcp imports ~/internal/show",
+		"~/view/x imports ~/internal/show",
 		"~/view imports ~/home",
 		"~/view imports ~/tool",
 		"~/workspace imports ~/home",

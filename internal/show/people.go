@@ -1,10 +1,12 @@
-package main
+package show
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,77 +16,85 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// peopleFace is a conversation for people.
-type peopleFace struct {
-	t     *chat
-	out   *term.Screen
-	in    *term.Typist
-	style term.Style
-	typed bool                  // what they say is seen as they type it
-	left  map[perdure.Hash]bool // effects in doubt that they leave so
-	shown perdure.Hash          // the decision they were asked about last
+// chatHelp is what there is besides saying something.
+const chatHelp = "what you type is said to the agent. Alt-Enter, or \\ at its end, goes on in another line; an empty " +
+	"line goes on with what was interrupted or failed; Ctrl-C clears the line, or interrupts the turn and not the " +
+	"agent; Ctrl-D or /quit leaves, and perdure chat comes back to it. perdure chat --help says the rest"
+
+// People is a conversation for people at a terminal.
+type People struct {
+	Which string // which agent it is that they talk to, if they did not name one
+
+	talk      *home.Conversation
+	out       *term.Screen
+	input     io.Reader
+	interrupt chan os.Signal
+	typed     func(text string) string
+	in        *term.Typist // from Begin on
+	style     term.Style
+	seen      bool                  // what they say is seen as they type it
+	left      map[perdure.Hash]bool // effects in doubt that they leave so
+	shown     perdure.Hash          // the decision they were asked about last
 }
 
-func newPeopleFace(t *chat) *peopleFace {
-	out := term.NewScreen(t.c.OutOrStdout())
-	if term.IsTerminal(t.c.ErrOrStderr()) && term.IsTerminal(out) {
-		t.c.SetErr(out) // a line begins where one begins, whoever wrote last
-	}
-	return &peopleFace{t: t, out: out, style: term.StyleOf(out), typed: term.IsTerminal(t.c.InOrStdin()),
-		left: map[perdure.Hash]bool{}}
+// NewPeople has people talk who write to in and read out. Ctrl-C in a turn goes to interrupt, and typed is a text in
+// which commands are as they are typed here.
+func NewPeople(t *home.Conversation, in io.Reader, out *term.Screen, interrupt chan os.Signal,
+	typed func(string) string) *People {
+	return &People{talk: t, out: out, input: in, interrupt: interrupt, typed: typed, style: term.StyleOf(out),
+		seen: term.IsTerminal(in), left: map[perdure.Hash]bool{}}
 }
 
-// begin has them type from now on, and close ends that. What they typed and did not send is said.
-func (f *peopleFace) begin() { f.in = term.NewTypist(f.t.c.InOrStdin(), f.out, f.t.interrupt) }
+// Begin implements home.Talker.
+func (f *People) Begin() { f.in = term.NewTypist(f.input, f.out, f.interrupt) }
 
-func (f *peopleFace) close() {
-	if f.in == nil {
-		return
-	}
+// Close implements home.Talker. What they typed and did not send is said.
+func (f *People) Close() {
 	f.in.Close()
 	if unsent := f.in.Unsent(); unsent != "" {
 		f.line(f.style.Warn("not sent:") + "\n" + term.Paragraphs("  ", unsent, term.WidthOf(f.out)))
 	}
 }
 
-func (f *peopleFace) line(text string) { _, _ = fmt.Fprintln(f.out, text) } // whoever does not see it has gone
+func (f *People) line(text string) { _, _ = fmt.Fprintln(f.out, text) } // whoever does not see it has gone
 
 // hang is a line of text that goes on under its own beginning where the terminal ends.
-func (f *peopleFace) hang(text string) string { return term.Hang(text, 2, term.WidthOf(f.out)) }
+func (f *People) hang(text string) string { return term.Hang(text, 2, term.WidthOf(f.out)) }
 
 // Delta implements home.Listener.
-func (f *peopleFace) Delta(text string) { f.out.Say(perdure.AgentID{}, text) }
+func (f *People) Delta(text string) { f.out.Say(perdure.AgentID{}, text) }
 
 // Tell implements home.Listener.
-func (f *peopleFace) Tell(text string) {
-	text = f.hang("perdure: " + view.OneLine(here(text), 0))
+func (f *People) Tell(text string) {
+	text = f.hang("perdure: " + view.OneLine(f.typed(text), 0))
 	f.line(f.style.Warn("perdure:") + strings.TrimPrefix(text, "perdure:"))
 }
 
-func (f *peopleFace) past(of []view.Spoken) {
-	if text := f.t.which(); text != "" {
-		f.line(f.style.Dim(f.hang(here(text))))
+// Past implements home.Talker.
+func (f *People) Past(said []view.Spoken) {
+	if f.Which != "" {
+		f.line(f.style.Dim(f.hang(f.typed(f.Which))))
 	}
-	for _, s := range of {
+	for _, s := range said {
 		f.print(s)
 	}
 }
 
 // Show implements home.Listener.
-func (f *peopleFace) Show(s view.Spoken) {
-	if f.typed && s.Entry == f.t.Told || s.Type == view.SpokenAsked {
+func (f *People) Show(s view.Spoken) {
+	if f.seen && s.Entry == f.talk.Told || s.Type == view.SpokenAsked {
 		return // they have just typed it, or are asked next, with the action whole
 	}
 	f.print(s)
 }
 
 // print prints a piece of the conversation.
-func (f *peopleFace) print(s view.Spoken) {
+func (f *People) print(s view.Spoken) {
 	aside := func(text string) { f.line(f.style.Dim(f.hang("- " + view.OneLine(text, view.LineWidth)))) }
 	switch s.Type {
 	case view.SpokenPerson:
 		mark := "> "
-		if s.By != f.t.Node.Key.Name {
+		if s.By != f.talk.Node.Key.Name {
 			mark = view.ShownName(s.By) + "> "
 		}
 		for line := range strings.Lines(s.Text + "\n") {
@@ -111,8 +121,11 @@ func (f *peopleFace) print(s view.Spoken) {
 	}
 }
 
-// rest says why nothing goes on, where that is not plain to see.
-func (f *peopleFace) rest(r *home.Rest) error {
+// Resting implements home.Talker: it says why nothing goes on, where that is not plain to see.
+func (f *People) Resting(r *home.Rest) error {
+	for i := range r.Waits {
+		r.Waits[i].Type(f.typed)
+	}
 	for i := range r.Waits {
 		switch w := &r.Waits[i]; w.Kind {
 		case view.WaitQuestion, view.WaitTalk, view.WaitApproval, view.WaitDoubt:
@@ -128,7 +141,7 @@ func (f *peopleFace) rest(r *home.Rest) error {
 	case r.Goes || r.Asks || len(r.Waits) > 0:
 	case r.Lacks:
 		f.Tell(fmt.Sprintf("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why))
-	case !r.Idle && f.t.Follow: // said already
+	case !r.Idle && f.talk.Follow: // said already
 	case !r.Idle:
 		f.Tell("it is in the middle of a turn; press Enter to go on, or say something")
 	case r.Until != 0:
@@ -139,14 +152,14 @@ func (f *peopleFace) rest(r *home.Rest) error {
 	return nil
 }
 
-// next asks a person what they say.
-func (f *peopleFace) next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
+// Next implements home.Talker: it asks a person what they say.
+func (f *People) Next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
 	news, bad := home.Same, error(nil)
 	stale := func() bool {
-		news, bad = f.t.Look(ctx, r)
+		news, bad = f.talk.Look(ctx, r)
 		return news != home.Same || bad != nil
 	}
-	q := &asker{f.in, f.out, f.t.Stirred, stale, &f.shown}
+	q := &Asker{f.in, f.out, f.typed, f.talk.Stirred, stale, &f.shown}
 	in, leave, err = f.ask(ctx, q, r)
 	switch {
 	case errors.Is(err, term.ErrInterrupted):
@@ -158,12 +171,12 @@ func (f *peopleFace) next(ctx context.Context, r *home.Rest) (in home.Input, lea
 	case news == home.Due:
 		return home.Input{Due: true}, false, nil
 	}
-	return in, false, errMoved
+	return in, false, home.ErrMoved
 }
 
 // ask asks what there is to ask: about an action, about an effect in doubt, or what they say.
-func (f *peopleFace) ask(ctx context.Context, q *asker, r *home.Rest) (in home.Input, leave bool, err error) {
-	if asked := home.Approvable(f.t.Node, r.Now, r.Waits); len(asked) > 0 {
+func (f *People) ask(ctx context.Context, q *Asker, r *home.Rest) (in home.Input, leave bool, err error) {
+	if asked := home.Approvable(f.talk.Node, r.Now, r.Waits); len(asked) > 0 {
 		return q.approval(ctx, asked[0])
 	}
 	for _, w := range home.Doubts(r.Waits) {
@@ -189,17 +202,19 @@ func (f *peopleFace) ask(ctx context.Context, q *asker, r *home.Rest) (in home.I
 }
 
 // message asks for what they say.
-func (f *peopleFace) message(ctx context.Context, q *asker, r *home.Rest) (in home.Input, leave bool, err error) {
+func (f *People) message(ctx context.Context, q *Asker, r *home.Rest) (in home.Input, leave bool, err error) {
 	for {
-		text, err := f.in.Ask(ctx, term.Prompt{Text: "> ", More: "… ", Message: true, History: f.t.Words,
+		text, err := f.in.Ask(ctx, term.Prompt{Text: "> ", More: "… ", Message: true, History: f.talk.Words,
 			Stirred: q.stirred, Stale: q.stale})
 		switch text = strings.TrimSpace(text); {
 		case errors.Is(err, io.EOF):
 			return in, true, nil
 		case errors.Is(err, term.ErrLong):
 			f.Tell(err.Error() + ", and is left out")
-		case err != nil || text == quitWord:
+		case err != nil || slices.Contains(quitWords, text):
 			return in, err == nil, err
+		case slices.Contains(helpWords, text):
+			f.Tell(chatHelp)
 		case text == "" && r.Asks:
 			continue // there is nothing to go on with
 		default:

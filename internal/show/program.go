@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"bufio"
@@ -15,11 +15,22 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// programFace is a conversation for a program: one JSON value per line in and out.
-type programFace struct {
-	t  *chat
-	in chan programInput
-	mu sync.Mutex
+// Program is a conversation for a program: one JSON value per line in and out.
+type Program struct {
+	talk      *home.Conversation
+	input     io.Reader
+	out       io.Writer
+	interrupt chan os.Signal
+	typed     func(text string) string
+	in        chan programInput
+	mu        sync.Mutex
+}
+
+// NewProgram has a program talk that writes to in and reads out. An interrupt that it asks for goes to interrupt, and
+// typed is a text in which commands are as they are typed here.
+func NewProgram(t *home.Conversation, in io.Reader, out io.Writer, interrupt chan os.Signal,
+	typed func(string) string) *Program {
+	return &Program{talk: t, input: in, out: out, interrupt: interrupt, typed: typed}
 }
 
 // programInput is one value of the input.
@@ -34,10 +45,10 @@ type askedInterrupt struct{}
 func (askedInterrupt) String() string { return "interrupt" }
 func (askedInterrupt) Signal()        {}
 
-func (f *programFace) print(v any) error {
+func (f *Program) print(v any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return term.WriteJSON(f.t.c.OutOrStdout(), view.Readable(v))
+	return term.WriteJSON(f.out, view.Readable(v))
 }
 
 // saying is what has no place in the agent's memory.
@@ -47,36 +58,45 @@ type saying struct {
 }
 
 // Delta implements home.Listener.
-func (f *programFace) Delta(text string) {
+func (f *Program) Delta(text string) {
 	if text != "" {
 		_ = f.print(saying{"delta", text}) // what counts comes after it
 	}
 }
 
 // Show implements home.Listener.
-func (f *programFace) Show(s view.Spoken) { _ = f.print(s) } // whoever reads it next finds that it cannot
+func (f *Program) Show(s view.Spoken) { _ = f.print(s) } // whoever reads it next finds that it cannot
 
-func (f *programFace) past(of []view.Spoken) {
-	for _, s := range of {
+// Past implements home.Talker.
+func (f *Program) Past(said []view.Spoken) {
+	for _, s := range said {
 		f.Show(s)
 	}
 }
 
 // Tell implements home.Listener.
-func (f *programFace) Tell(text string) { _ = f.print(saying{"note", here(text)}) } // as above
+func (f *Program) Tell(text string) { _ = f.print(saying{"note", f.typed(text)}) } // as above
 
-func (f *programFace) rest(r *home.Rest) error { return f.print(r) }
+// Resting implements home.Talker.
+func (f *Program) Resting(r *home.Rest) error {
+	for i := range r.Waits {
+		r.Waits[i].Type(f.typed)
+	}
+	return f.print(r)
+}
 
-func (f *programFace) begin() {
+// Begin implements home.Talker.
+func (f *Program) Begin() {
 	f.in = make(chan programInput)
 	go f.read() // it ends with its input or with the process
 }
 
-func (f *programFace) close() {}
+// Close implements home.Talker.
+func (f *Program) Close() {}
 
 // read reads the input. An interrupt is passed on at once; the rest waits until the turn is over.
-func (f *programFace) read() {
-	r := bufio.NewReader(f.t.c.InOrStdin())
+func (f *Program) read() {
+	r := bufio.NewReader(f.input)
 	for {
 		line, err := term.ReadLine(r)
 		if errors.Is(err, term.ErrLong) {
@@ -88,7 +108,7 @@ func (f *programFace) read() {
 			in.Request, in.err = home.ReadRequest(line)
 			if in.Interrupt {
 				select {
-				case f.t.interrupt <- askedInterrupt{}:
+				case f.interrupt <- askedInterrupt{}:
 				default:
 				}
 				continue
@@ -102,23 +122,23 @@ func (f *programFace) read() {
 	}
 }
 
-// next is what the program wants.
-func (f *programFace) next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
+// Next implements home.Talker: it is what the program wants.
+func (f *Program) Next(ctx context.Context, r *home.Rest) (in home.Input, leave bool, err error) {
 	for {
 		var got programInput
 		select {
 		case got = <-f.in:
-		case <-f.t.Stirred:
-			switch news, err := f.t.Look(ctx, r); {
+		case <-f.talk.Stirred:
+			switch news, err := f.talk.Look(ctx, r); {
 			case err != nil:
 				return in, false, err
 			case news == home.Due:
 				return home.Input{Due: true}, false, nil
 			case news == home.Moved:
-				return in, false, errMoved
+				return in, false, home.ErrMoved
 			}
 			continue
-		case sig := <-f.t.interrupt:
+		case sig := <-f.interrupt:
 			if sig == os.Interrupt {
 				return in, true, nil
 			}
@@ -135,6 +155,6 @@ func (f *programFace) next(ctx context.Context, r *home.Rest) (in home.Input, le
 		if err == nil {
 			return in, false, nil
 		}
-		f.t.problem(err)
+		f.Tell(home.Trouble(err))
 	}
 }

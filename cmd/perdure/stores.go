@@ -6,13 +6,74 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
+
+func nodesCommand() *cobra.Command {
+	c := command("nodes", cobra.MaximumNArgs(1))
+	h, out := storeFlag(c).acting(), outputFlags(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return h.desk(false, func(ctx context.Context, d *home.Desk) error {
+			agent := strings.Join(args, "")
+			text := func(w io.Writer, all []home.KnownNode) error { return show.Nodes(w, all, agent != "") }
+			return answers(out, text)(h.Nodes(ctx, d, agent))
+		})
+	}
+	return c
+}
+
+func copyCommand() *cobra.Command {
+	c := command("copy", cobra.NoArgs)
+	from, to := newHome(c), newHome(c)
+	from.Looks = true
+	c.Flags().StringVar(&from.URL, "from", "", "the store to copy agents from, named as --store names one")
+	c.Flags().StringVar(&to.URL, "to", "", "the store to copy them to, which is made where there is none")
+	out, filter := outputFlags(c), filterFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if from.URL == "" || to.URL == "" {
+			return perdure.Invalid(errors.New("name both stores: --from URL --to URL"))
+		}
+		f, err := filter(time.Now())
+		if err != nil {
+			return perdure.Invalid(err)
+		}
+		return to.use(true, func(ctx context.Context, s perdure.Store) error {
+			got, err := to.Copy(ctx, s, from.Home, f)
+			if err != nil {
+				return perdure.WithHint(err, "run the same command again: it goes on where it was")
+			}
+			if err := answer(out, show.Copied)(got, nil); err != nil || len(got.Failed) == 0 {
+				return err
+			}
+			return fmt.Errorf("%s could not be copied", view.Several(int64(len(got.Failed)), "agent"))
+		})
+	}
+	return c
+}
+
+func backupCommand() *cobra.Command {
+	c := command("backup", cobra.ExactArgs(1))
+	h, out := storeFlag(c), outputFlags(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return h.use(false, func(ctx context.Context, s perdure.Store) error {
+			b, err := h.Backup(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			return out.say(b, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"),
+				view.BytesText(b.Bytes))
+		})
+	}
+	return c
+}
 
 func gcCommand() *cobra.Command {
 	c := command("gc", cobra.MaximumNArgs(1))
@@ -20,10 +81,6 @@ func gcCommand() *cobra.Command {
 	dry := c.Flags().Bool("dry-run", false, "only list what would be dropped")
 	set := c.Flags().String("set", "", "instead remove the chunks of this set that no capsule uses")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		removed, dropped := "removed", "dropped"
-		if *dry {
-			removed, dropped = "would remove", "would drop"
-		}
 		if c.Flags().Changed("set") {
 			if len(args) > 0 {
 				return perdure.Invalid(errors.New("--set is about a folder of capsules, not about an agent of the " +
@@ -33,23 +90,16 @@ func gcCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			removed := "removed"
+			if *dry {
+				removed = "would remove"
+			}
 			return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", r.Set, removed, r.Chunks, r.Bytes,
 				r.Kept)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			found, err := h.Collect(ctx, s, args, *dry)
-			if err != nil {
-				return err
-			}
-			return list(out, found, func(w io.Writer) (err error) {
-				for _, g := range found {
-					if err == nil {
-						_, err = fmt.Fprintf(w, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped,
-							g.Entries, g.Bytes, g.Rule)
-					}
-				}
-				return err
-			})
+			text := func(w io.Writer, found []perdure.Collected) error { return show.Collected(w, found, *dry) }
+			return answers(out, text)(h.Collect(ctx, s, args, *dry))
 		})
 	}
 	return c

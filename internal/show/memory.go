@@ -1,0 +1,151 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/files"
+	"github.com/perdure/perdure/workspace/imports"
+)
+
+// Note says something beside the result.
+type Note = func(text string)
+
+// Document prints the text of a document, and beside it what a person should know.
+func Document(w io.Writer, d *workspace.Document, note Note) error {
+	if _, err := io.WriteString(w, strings.TrimSuffix(d.Text, "\n")+"\n"); err != nil || len(d.Beside) == 0 {
+		return err
+	}
+	var names []string
+	for _, h := range d.Beside {
+		names = append(names, h.String())
+	}
+	note("other versions were written at once: read them with --version " + strings.Join(names, ", ") +
+		", bring them together, and write with --base for each")
+	return nil
+}
+
+// Written says which version of a document there is now.
+func Written(w io.Writer, d *workspace.Document) error {
+	_, err := fmt.Fprintf(w, "%s: version %s, %s\n", view.InLine(d.Path), d.Version.Short(), d.Visibility)
+	return err
+}
+
+// Removed says that a document is gone.
+func Removed(w io.Writer, d *workspace.Document) error {
+	_, err := fmt.Fprintf(w, "%s: removed; its versions stay in memory\n", view.InLine(d.Path))
+	return err
+}
+
+// Documents prints documents as a table.
+func Documents(w io.Writer, docs []*workspace.Document) error {
+	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"}}
+	now := time.Now()
+	for _, d := range docs {
+		title := view.OneLine(d.Title, 60)
+		if len(d.Beside) > 0 {
+			title += fmt.Sprintf(" (%d versions)", 1+len(d.Beside))
+		}
+		if d.Gone {
+			title = "(removed)"
+		}
+		t.Add(view.InLine(d.Path), title, d.Kind, d.Visibility.String(), strconv.FormatInt(d.Size, 10),
+			view.Ago(d.Time, now), d.Version.Short())
+	}
+	return t.Write(w)
+}
+
+// Connections prints what a document links to, and what links to it.
+func Connections(w io.Writer, v *workspace.Connections) error {
+	var b strings.Builder
+	for _, d := range v.To {
+		fmt.Fprintf(&b, "to    %s  %s\n", view.InLine(d.Path), view.OneLine(d.Title, 80))
+	}
+	for _, t := range v.Other {
+		fmt.Fprintf(&b, "to    %s  (not here)\n", view.InLine(t))
+	}
+	for _, d := range v.From {
+		fmt.Fprintf(&b, "from  %s  %s\n", view.InLine(d.Path), view.OneLine(d.Title, 80))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Found prints what a search found.
+func Found(w io.Writer, found []*workspace.Found) error {
+	var b strings.Builder
+	for _, f := range found {
+		where := f.Path
+		if where == "" {
+			where = fmt.Sprintf("%s@%d", view.CommandName(f.Called, f.Agent), f.Seq)
+		}
+		fmt.Fprintf(&b, "%s  %s  %s", view.InLine(where), f.Kind, f.Time.Go().Local().Format("2006-01-02 15:04"))
+		if f.Title != "" {
+			fmt.Fprintf(&b, "  %s", view.OneLine(f.Title, 80))
+		}
+		fmt.Fprintf(&b, "\n    %s\n", view.OneLine(f.Snippet, 400))
+	}
+	if len(found) == 0 {
+		b.WriteString("nothing found\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Imported says what was imported; what was not goes beside it, line by line.
+func Imported(w io.Writer, v *imports.Imported, note Note) error {
+	for _, p := range v.Problems {
+		note(p.String())
+	}
+	var b strings.Builder
+	for _, d := range v.Documents {
+		if d.Why != "" {
+			note(d.Source + ": " + d.Status + ": " + d.Why)
+			continue
+		}
+		fmt.Fprintf(&b, "%-8s %s\n", d.Status, view.InLine(d.Path))
+	}
+	fmt.Fprintf(&b, "%d new, %d changed, %d the same", v.New, v.Changed, v.Same)
+	if v.Kept > 0 {
+		fmt.Fprintf(&b, ", %d kept as they are here", v.Kept)
+	}
+	if n := len(v.Problems) + v.Refused; n > 0 {
+		fmt.Fprintf(&b, ", %d problems", n)
+	}
+	b.WriteString("\n")
+	if left := (&imports.Read{Left: v.Left}).Counts(); len(left) > 0 {
+		fmt.Fprintf(&b, "left out: %s\n", strings.Join(left, ", "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Synced says what a sync of a folder did, or would do; else that all is as still says.
+func Synced(w io.Writer, r *files.Report, still string, note Note) error {
+	for _, text := range r.Notes {
+		note(text)
+	}
+	var b strings.Builder
+	for _, x := range r.Changes {
+		fmt.Fprintf(&b, "%-9s %s", x.Status, view.InLine(x.File))
+		if x.Why != "" {
+			b.WriteString(": " + view.OneLine(x.Why, 200))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s: %d files of %s", view.InLine(r.Dir), r.Files, r.Role)
+	if len(r.Changes) == 0 {
+		b.WriteString(", " + still)
+	}
+	if r.Commit != "" {
+		b.WriteString(", committed as " + r.Commit)
+	}
+	_, err := io.WriteString(w, b.String()+"\n")
+	return err
+}

@@ -1,0 +1,238 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
+)
+
+// Nodes prints nodes as a table; of an agent, what each has of it.
+func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
+	s, now := term.StyleOf(w), time.Now()
+	t := term.Table{Head: []string{"NAME", "WHERE", "KEY", "MET", "ADVISORS", "TOOLS"},
+		Tint: []func(string) string{nil, nil, s.Dim}}
+	if agent {
+		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT"}
+	}
+	for i := range all {
+		n := &all[i]
+		key, met, advisors, tools := "-", "-", "-", "-"
+		if n.About != nil {
+			key = n.About.Key.Short()
+			advisors, tools = words(n.About.Advisors), words(n.About.Tools)
+		}
+		switch {
+		case n.Self:
+			met = "this one"
+		case n.Standing != nil && n.Fault != "":
+			met = view.OneLine(n.Fault, 60)
+		case n.Standing != nil && n.Met != 0:
+			met = view.Moment(n.Met, now)
+		}
+		row := []string{view.InLine(n.Name), view.InLine(n.Where), key, met, advisors, tools}
+		if agent {
+			row[4], row[5] = hasText(n.Agent)
+		}
+		t.Add(row...)
+	}
+	return t.Write(w)
+}
+
+// words are names for people; that of agents which name none is default.
+func words(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	shown := make([]string, len(names))
+	for i, name := range names {
+		if shown[i] = view.InLine(name); name == "" {
+			shown[i] = "default"
+		}
+	}
+	return strings.Join(shown, " ")
+}
+
+// hasText is what a place has of an agent.
+func hasText(a *home.AgentThere) (has, seat string) {
+	switch {
+	case a == nil || a.Fault != "":
+		has = "unknown"
+	case !a.Has:
+		has = "nothing"
+	case a.Same:
+		has = "the same"
+	default:
+		has = "another state"
+	}
+	if seat = "-"; a != nil && a.Seat {
+		seat = "here"
+	}
+	return has, seat
+}
+
+// Transfer says what passed to and from another place.
+func Transfer(w io.Writer, t *home.Transfer) error {
+	var b strings.Builder
+	for i := range t.Passed {
+		one := &t.Passed[i]
+		name := view.CommandName(one.Name, one.Agent)
+		passed(&b, name, "came from "+view.InLine(t.Peer), ", where it was new here", one.Pulled)
+		passed(&b, name, "went to "+view.InLine(t.Peer), ", where it was new", one.Pushed)
+		if one.Kept != "" {
+			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
+		}
+	}
+	for _, x := range t.Failed {
+		if t.Agents == 1 { // that is what the command ends with
+			break
+		}
+		fmt.Fprintf(&b, "%s: %s\n", view.CommandName(x.Name, x.Agent), view.InLine(x.Error))
+		if x.Do != "" {
+			fmt.Fprintf(&b, "  %s\n", view.InLine(x.Do))
+		}
+	}
+	fmt.Fprintf(&b, "%s, %s passed; %d the same already\n", view.Several(t.Agents, "agent"),
+		view.Several(t.Entries, "entry"), t.Same)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// passed says what of an agent went one way; nil: nothing.
+func passed(b *strings.Builder, name, way, created string, r *exchange.Receipt) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(b, "%s: %s %s", name, view.Several(r.Entries, "entry"), way)
+	if r.Created {
+		b.WriteString(created)
+	}
+	if r.Held != "" {
+		b.WriteString("; held: " + view.InLine(r.Held))
+	}
+	b.WriteString("\n")
+}
+
+// Copied says what came of a copy.
+func Copied(w io.Writer, got *home.Copied) error {
+	var b strings.Builder
+	for _, x := range got.Failed {
+		fmt.Fprintf(&b, "%s %s: %s\n", x.Agent.Short(), view.InLine(x.Name), view.InLine(x.Error))
+	}
+	fmt.Fprintf(&b, "%s of %s copied to %s, %s verified; %d were there already\n", view.Several(got.Copied, "agent"),
+		view.InLine(got.From), view.InLine(got.To), view.Several(got.Entries, "entry"), got.Same)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Arrived says what came of imports. Typed is a text in which commands are as they are typed here.
+func Arrived(w io.Writer, all []*home.Arrived, typed func(string) string) error {
+	var text strings.Builder
+	for _, r := range all {
+		head, more := r.Text()
+		text.WriteString(head + "\n")
+		for _, line := range more {
+			text.WriteString(typed(line) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// Exported says which capsules were written into a set.
+func Exported(w io.Writer, found []home.SetMember) error {
+	var b strings.Builder
+	for _, m := range found {
+		fmt.Fprintf(&b, "%s: depth %s, signatures %s\n", m.File, m.Depth, m.Binding)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Collected says what was dropped, or would be.
+func Collected(w io.Writer, found []perdure.Collected, dry bool) error {
+	dropped := "dropped"
+	if dry {
+		dropped = "would drop"
+	}
+	var b strings.Builder
+	for _, g := range found {
+		fmt.Fprintf(&b, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped, g.Entries, g.Bytes, g.Rule)
+	}
+	if len(found) == 0 {
+		b.WriteString("nothing to drop: no body has expired\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Examined prints what a doctor found.
+func Examined(w io.Writer, found []home.Examined) error {
+	s := term.StyleOf(w)
+	tints := map[string]func(string) string{home.Well: s.Good, home.Odd: s.Warn, home.Unwell: s.Bad}
+	var b strings.Builder
+	for _, f := range found {
+		health := fmt.Sprintf("%-5s", f.Health)
+		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", health, f.What, view.OneLine(f.Found, 0)),
+			len("unwell           "), s.Width)
+		b.WriteString(tints[f.Health](health) + strings.TrimPrefix(line, health) + "\n")
+		if f.Fix != "" {
+			b.WriteString("                 " + s.Dim("fix: "+view.InLine(f.Fix)) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Begun says what was made of a home.
+func Begun(w io.Writer, h *home.Begun) error {
+	var b strings.Builder
+	row := func(label, text string) {
+		b.WriteString(term.Wrapped(fmt.Sprintf("%-9s", label), text, term.WidthOf(w), term.StyleOf(w).Head))
+	}
+	row("home", h.Home)
+	if len(h.Made) > 0 {
+		row("made", strings.Join(h.Made, ", "))
+	}
+	if len(h.Kept) > 0 {
+		row("kept", strings.Join(h.Kept, ", "))
+	}
+	advisor, file := h.Advisor, filepath.Join(h.Home, home.NodeFileName)
+	switch {
+	case advisor == "":
+		advisor = "none: name one in " + file
+	case h.Because != "":
+		advisor += ", because " + h.Because
+	}
+	row("advisor", advisor)
+	if h.Script {
+		row("", "It is a script and no model. Put a model in its place: advisor: anthropic:MODEL (or openai:MODEL, "+
+			"gemini:MODEL) in "+file+", and its key in the environment")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Sayings prints everything of a home that decides, but for the key: of that whose it is.
+func Sayings(w io.Writer, all []home.Saying) error {
+	for _, s := range all {
+		text := s.Text
+		if s.Name == home.KeyFile {
+			text = []byte("a private key, which signs what is written here")
+		}
+		if _, err := fmt.Fprintf(w, "%s:\n", view.InLine(s.Name)); err != nil {
+			return err
+		}
+		if err := term.WriteWhole(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/perdure/perdure/view"
+)
+
+// serverName is what clients are told to call the server.
+const serverName = "perdure"
+
+// Clients are those that ClientConfig knows.
+var Clients = []string{"claude", "cursor", "vscode"}
+
+// ClientConfig is what makes a client start a program as its server: a command to type, or a file of its own.
+func ClientConfig(client, program string, args ...string) (string, error) {
+	type starts struct {
+		Type    string   `json:"type,omitempty"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	var config any
+	switch client {
+	case "claude":
+		words := []string{"claude mcp add", serverName, "--", view.Pasted(program)}
+		for _, word := range args {
+			if !strings.HasPrefix(word, "--") { // a flag of ours
+				word = view.Pasted(word)
+			}
+			words = append(words, word)
+		}
+		return strings.Join(words, " "), nil
+	case "cursor":
+		config = map[string]any{"mcpServers": map[string]any{serverName: starts{"", program, args}}}
+	case "vscode":
+		config = map[string]any{"servers": map[string]any{serverName: starts{"stdio", program, args}}}
+	default:
+		return "", errors.New("there is no client " + client)
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	return string(text), err
+}
