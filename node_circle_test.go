@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -150,4 +151,24 @@ func TestWorkIsNoCircle(t *testing.T) {
 	if load(t, store, id).Ended == nil {
 		t.Error("an agent that changes from turn to turn is stopped")
 	}
+}
+
+func TestWhoWasStoppedInACircleEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.After{}}}
+		}))
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{
+			Deadline: perdure.TimeOf(time.Now().Add(time.Minute))}})
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		if err := n.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if f := load(t, store, id); f.Ended == nil || f.Ended.Signal != perdure.TimedOut {
+			t.Errorf("it ended so: %+v, want timed out", f.Ended)
+		}
+	})
 }

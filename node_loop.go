@@ -327,6 +327,7 @@ func (l *loop) turn(id AgentID) {
 	if l.ctx.Err() != nil {
 		return
 	}
+	begun := TimeOf(time.Now())
 	c, err := l.n.claim(l.workCtx, id)
 	if err != nil {
 		if !errors.Is(err, ErrConflict) {
@@ -348,6 +349,9 @@ func (l *loop) turn(id AgentID) {
 		return
 	}
 	if idle.Until != 0 && idle.Until <= TimeOf(time.Now()) && idle.Needs == "" {
+		if idle.Until < begun { // it was so when the turn began, and came to nothing: at once it would again
+			l.n.rest(id, Hash{}, time.Now().Add(storePoll))
+		}
 		return // its next turn is now
 	}
 	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since

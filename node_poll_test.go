@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,52 @@ func TestANoteOfAToolIsNotTakenForTheNodes(t *testing.T) {
 			t.Errorf("%d of 10 notes are recorded", said)
 		}
 	})
+}
+
+// claimsOf counts how often agents are claimed.
+type claimsOf struct {
+	*perdure.MemStore
+	n atomic.Int64
+}
+
+func (s *claimsOf) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim,
+	error) {
+	s.n.Add(1)
+	return s.MemStore.Claim(ctx, id, node, lease)
+}
+
+// A poll that waits for a person, or of which nobody knows whether it happened, is not asked for again and again.
+func TestAPollThatWaitsCostsNothing(t *testing.T) {
+	for name, answer := range map[string]perdure.Answer{"asked": perdure.Ask, "in doubt": perdure.Allow} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &claimsOf{MemStore: new(perdure.MemStore)}
+				status := &tool{spec: perdure.Spec{Name: "status", Effect: perdure.Once}}
+				status.call = func(context.Context, perdure.Call) (perdure.Result, error) {
+					return perdure.Result{}, perdure.ErrInDoubt
+				}
+				n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
+					return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+						Poll: perdure.Execute{Tool: "status"}, Until: "false"}}}
+				}), status)
+				n.Policy = perdure.PolicyFunc(func(_ *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+					if _, calls := r.Action.(perdure.Execute); calls {
+						return perdure.Verdict{Answer: answer, Expires: perdure.TimeOf(now.Add(time.Hour))}
+					}
+					return perdure.Verdict{Answer: perdure.Allow}
+				})
+				create(t, n, perdure.Genesis{})
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer stop()
+				if err := n.Run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if got := store.n.Load(); got > 20 {
+					t.Errorf("it was claimed %d times in ten minutes", got)
+				}
+			})
+		})
+	}
 }
 
 // A proposal is dropped for an edit of the agent, and not for an event that is called so.

@@ -123,8 +123,10 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
-	if why := cmp.Or(a.spins(c.Node), a.circles()); why != nil && a.fold.Ended == nil {
-		why.Until = a.fold.Intent.Deadline
+	if why := cmp.Or(a.spins(c.Node), a.circles()); why != nil && a.fold.Ended == nil && !a.fold.overdue(TimeOf(now)) {
+		if d := a.fold.Intent.Deadline; TimeOf(now) < d {
+			why.Until = d
+		}
 		return idlePerson(*why)
 	}
 	c.depth = a.depth
@@ -193,8 +195,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if f.Ended != nil {
 		return f.planEnded(c, t)
 	}
-	if d := f.Intent.Deadline; d != 0 && t >= d && len(f.Open) == 0 {
-		return finishStep{End{Signal: TimedOut, Note: "the deadline of the intent, " + d.String() + ", has passed"}}
+	if f.overdue(t) {
+		return finishStep{End{Signal: TimedOut,
+			Note: "the deadline of the intent, " + f.Intent.Deadline.String() + ", has passed"}}
 	}
 	rest := Idle{Until: f.Intent.Deadline}
 	if t >= rest.Until {
@@ -237,6 +240,11 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return rest // the advisor is asked when what it proposed has come to something
 	}
 	return f.planConsult(c, t, rest)
+}
+
+// overdue reports whether the deadline of the intent has passed and nothing is open that its end has to wait for.
+func (f *Fold) overdue(t Time) bool {
+	return f.Intent.Deadline != 0 && t >= f.Intent.Deadline && len(f.Open) == 0
 }
 
 // planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again
@@ -419,7 +427,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		rest.because(Reason{Kind: RestBudget, Until: w.Due, Note: f.Sleep.Sleep.Note})
 		return nil
 	}
-	if w.Poll != nil && !f.crowded() && !f.polling(w.Poll.Index) {
+	if w.Poll != nil {
 		if x, ok := nthPoll(f.Sleep.Sleep.Trigger, w.Poll.Index); ok && f.capable(c, x.Tool, TimeOf(now), rest) {
 			x.Call = pollCall + strconv.FormatInt(w.Poll.Index, 10)
 			if s, ok := f.mayDecide(c, x, TimeOf(now), rest); !ok {

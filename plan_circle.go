@@ -47,9 +47,12 @@ func (a *Agent) circles() *Reason {
 	return &Reason{Kind: RestCircling, Attempt: maxCircle}
 }
 
-// fact reports whether an entry tells something by itself: an effect that succeeded, or somebody's word.
+// fact reports whether an entry tells something by itself: an effect that succeeded, somebody's word, or the next step
+// of a Go function, which says itself how often it tries.
 func (e *Entry) fact() bool {
 	switch b := e.content.(type) {
+	case Advice:
+		return b.Replays
 	case Outcome:
 		return b.Signal == OK || b.Signal == Partial
 	case Event:

@@ -335,3 +335,53 @@ func TestALiveStepAndARecordedOneReturnTheSame(t *testing.T) {
 		})
 	}
 }
+
+// A function that fails, times out and waits over and over says itself how often: it does not go in circles.
+func TestAFunctionTriesAsOftenAsItSays(t *testing.T) {
+	const often = 40
+	bad := func(context.Context) (int, error) { return 0, errors.New("connection refused") }
+	for name, fn := range map[string]func(r *durable.Run, _ any) (int, error){
+		"steps that fail": func(r *durable.Run, _ any) (n int, _ error) {
+			for range often {
+				if _, err := durable.Step(r, "call", bad); err != nil {
+					n++
+				}
+			}
+			return n, nil
+		},
+		"attempts without a wait": func(r *durable.Run, _ any) (int, error) {
+			if _, err := durable.Step(r, "call", bad, durable.Try{Times: often, Wait: -1}); err == nil {
+				return 0, nil
+			}
+			return often, nil
+		},
+		"waits that end in vain": func(r *durable.Run, _ any) (n int, _ error) {
+			for range often {
+				if _, err := durable.WaitFor[int](r, "paid", 500*time.Millisecond); err != nil {
+					n++
+				}
+			}
+			return n, nil
+		},
+		"short sleeps": func(r *durable.Run, _ any) (n int, _ error) {
+			for range often {
+				if err := durable.Sleep(r, 500*time.Millisecond); err == nil {
+					n++
+				}
+			}
+			return n, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t, new(perdure.MemStore))
+				durable.Handle(n, "job", fn)
+				id := start(t, n, "job", nil)
+				during(t, n, time.Minute)
+				if got, err := result[int](t, n.Store, id); err != nil || got != often {
+					t.Errorf("got %d, %v, want %d", got, err, often)
+				}
+			})
+		})
+	}
+}

@@ -43,7 +43,7 @@ func needsProgram() string {
 }
 
 // commandLimit is how long a command may take, on a busy machine.
-const commandLimit = time.Minute
+const commandLimit = 3 * time.Minute
 
 // home is a home of the real program, with agents whose turns run scripts. Each turn writes a line to the ledger, which
 // lies elsewhere.

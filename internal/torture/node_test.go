@@ -217,7 +217,7 @@ func orphans(r *round) {
 		r.must(syscall.Mkfifo(h.file("work/"+name), 0o600))
 	}
 	script := "(exec 3>alive; echo NAME-TURN >> ledger; read x < gate; echo NAME-late >> ledger) & wait"
-	wait := 20 * time.Second
+	wait := time.Minute
 	if r.sabotaged {
 		r.must(os.WriteFile(h.file("work/away"),
 			[]byte("exec 3>alive; echo away-0 >> ledger; read x < gate; echo away-late >> ledger\n"), 0o600))

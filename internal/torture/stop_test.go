@@ -93,8 +93,11 @@ func stoppedWithin(pid int, most time.Duration) bool {
 			return false
 		}
 		_, rest, _ := strings.Cut(string(b), ") ")
-		if strings.HasPrefix(rest, "T") {
+		switch rest[:min(1, len(rest))] {
+		case "T":
 			return true
+		case "Z", "X":
+			return false // it has ended
 		}
 	}
 	return false
@@ -151,7 +154,7 @@ func stoppedWriter(r *round) {
 	r.must(err)
 	defer func() { _ = p.kill() }()
 	if !stoppedWithin(p.cmd.Process.Pid, commandLimit) {
-		r.t.Fatal("the holder did not stop")
+		r.t.Fatalf("the holder did not stop: %v", p.kill())
 	}
 	r.faults++
 	resume := func() {

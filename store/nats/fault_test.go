@@ -179,7 +179,7 @@ func TestALeaderThatIsKilledLosesNothing(t *testing.T) {
 // gone, and everything that was is there when they are back.
 func TestWithoutAMajorityNothingHappensAndNothingIsLost(t *testing.T) {
 	c := natstest.StartCluster(t, 3)
-	s := open(t, c.URL("minority"), Options{Patience: 2 * time.Second})
+	s := open(t, c.URL("minority"), Options{Patience: 20 * time.Second})
 	writers := newWriters(t, s, 4)
 	for range 5 {
 		for _, w := range writers {
