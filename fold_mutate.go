@@ -80,7 +80,8 @@ func (f *Fold) Remakes(m *Mutate) error {
 	switch {
 	case m.Kind != nil && *m.Kind != is && KeepsDocuments(*m.Kind):
 		return fmt.Errorf("kind %s: such agents only keep documents, and no agent becomes one", *m.Kind)
-	case KeepsDocuments(is) && (m.Kind != nil && *m.Kind != is || m.Labels != nil && !maps.Equal(m.Labels, f.Intent.Labels)):
+	case KeepsDocuments(is) && (m.Kind != nil && *m.Kind != is ||
+		m.Labels != nil && !maps.Equal(m.Labels, f.Intent.Labels)):
 		return fmt.Errorf("it keeps documents as a %s: its kind and labels say who sees them, and stay", is)
 	}
 	return nil

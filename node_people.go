@@ -80,7 +80,7 @@ func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Da
 		}
 		if err := a.fold.Widens(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)),
-				"an edit narrows what an agent may, and never widens it: fork it with wider bounds, perdure fork --help")
+				"an edit narrows what an agent may, and never widens it; fork it with wider bounds: perdure fork")
 		}
 		return ev, nil
 	})

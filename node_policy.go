@@ -353,7 +353,7 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 			return "delegate", err.Error()
 		}
 		if KeepsDocuments(x.Intent.Kind) {
-			return "kind", fmt.Sprintf("kind %s: such agents only keep documents, and no agent makes one", x.Intent.Kind)
+			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
 		}
 	case Mutate:
 		if err := f.Remakes(&x); err != nil {

@@ -49,7 +49,7 @@ func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
 	}{
 		{a.ID(), perdure.Mutate{Kind: &workspace}, "no agent becomes one"},
 		{notes.ID(), perdure.Mutate{Kind: &other}, "its kind and labels say who sees them"},
-		{notes.ID(), perdure.Mutate{Labels: map[string]string{"tier": "public"}}, "its kind and labels say who sees them"},
+		{notes.ID(), perdure.Mutate{Labels: map[string]string{"tier": "public"}}, "labels say who sees them"},
 	} {
 		if _, err := n.Edit(t.Context(), c.id, c.edit, nil); !errors.Is(err, perdure.ErrInvalid) ||
 			!strings.Contains(err.Error(), c.want) {
@@ -72,7 +72,11 @@ func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
 	if len(kinds) != 2 {
 		t.Errorf("denied by %v, want the rule on kinds twice", denied)
 	}
-	if now, err := n.Load(t.Context(), a.ID()); err != nil || now.Fold().Intent.Kind != "" || len(now.Fold().Children) != 0 {
-		t.Errorf("the agent is of kind %q, %v", now.Fold().Intent.Kind, err)
+	now, err := n.Load(t.Context(), a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := now.Fold(); f.Intent.Kind != "" || len(f.Children) != 0 {
+		t.Errorf("the agent is of kind %q, with %d children", f.Intent.Kind, len(f.Children))
 	}
 }

@@ -137,8 +137,8 @@ type Filter struct {
 	Waiting bool // for a person
 	Limit   int
 
-	// After is the last agent of the page before: those that follow it in the list are selected. Zero: all. If it is gone
-	// since, those of its name may come again. Agents made since the first page may be missing.
+	// After is the last agent of the page before: those that follow it in the list are selected. Zero: all. If it is
+	// gone since, those of its name may come again. Agents made since the first page may be missing.
 	After ListPlace
 }
 

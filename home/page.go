@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Page is some agents after a cursor, in the order of lists, and the cursor for those that follow; empty: these are all.
+// Page is some agents after a cursor, in the order of lists, and the cursor for those that follow; empty: there are no
+// more.
 // Those that hides reports are left out; nil: none are.
 func Page(
 	ctx context.Context,

@@ -348,7 +348,7 @@ func parsePosition(text string, feed perdure.Hash) (at perdure.Cursor, ours bool
 func noPosition(text, why string) error {
 	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%q %s: want the id of an event that this stream sent, such as "+
 		"0123456789abcdef.42", cut(text), why)),
-		"give the last id back as Last-Event-ID or ?after=; ?after=start is from the beginning, without one it begins now")
+		"give the last id back as Last-Event-ID or ?after=; ?after=start is from the beginning, none is from now on")
 }
 
 // written is one event of a stream. Without a position it leaves that of the one before.

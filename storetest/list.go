@@ -163,7 +163,8 @@ func testFilters(t *testing.T, s *suite) {
 			t.Errorf("filter %+v (-want +got):\n%s", c.filter, diff)
 		}
 		c.filter.Limit = 2
-		if got := list(t, l, c.filter); len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != first[0].Agent {
+		got = list(t, l, c.filter)
+		if len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != first[0].Agent {
 			t.Errorf("filter %+v: %d agents, want the first %d", c.filter, len(got), min(2, len(want)))
 		}
 	}

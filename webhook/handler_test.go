@@ -470,8 +470,8 @@ func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
 	}
 }
 
-// TestAHookTellsNothingToAgentsThatKeepNotes posts to an agent that keeps documents: for hooks it is not there, as it is
-// not for anybody without the right to memory.
+// TestAHookTellsNothingToAgentsThatKeepNotes posts to an agent that keeps documents: for hooks it is not there, as it
+// is not for anybody without the right to memory.
 func TestAHookTellsNothingToAgentsThatKeepNotes(t *testing.T) {
 	s := newShop(t)
 	for _, kind := range []string{perdure.WorkspaceKind, perdure.RoleKind} {
@@ -481,7 +481,8 @@ func TestAHookTellsNothingToAgentsThatKeepNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := s.load(a.ID()).Count
-		for _, path := range []string{"/v1/agents/" + a.ID().String() + "/events", "/webhook/resume/" + a.ID().String()} {
+		id := a.ID().String()
+		for _, path := range []string{"/v1/agents/" + id + "/events", "/webhook/resume/" + id} {
 			for who, body := range map[string]string{"crm": `{"name":"x"}`, "ana": `{"approved":true}`} {
 				if got := s.post(who, path, body); got.code != http.StatusNotFound {
 					t.Errorf("%s to %s of kind %s: %+v", who, path, kind, got)
@@ -494,8 +495,8 @@ func TestAHookTellsNothingToAgentsThatKeepNotes(t *testing.T) {
 	}
 }
 
-// TestAHookNeverVotesWithTheKeyOfTheHome gives a hook the key of the node, as no node file can: what the desk refuses to
-// everybody it refuses to hooks.
+// TestAHookNeverVotesWithTheKeyOfTheHome gives a hook the key of the node, as no node file can: what the desk refuses
+// to everybody it refuses to hooks.
 func TestAHookNeverVotesWithTheKeyOfTheHome(t *testing.T) {
 	s := newShop(t)
 	id, _ := s.asking()

@@ -131,8 +131,8 @@ func (w *walk) begin(c *conn) (err error) {
 }
 
 // listingColumns are what listingOf reads.
-const listingColumns = "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id, " +
-	"l.waiting, l.agent FROM listings l JOIN agents a ON a.key=l.agent WHERE "
+const listingColumns = "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, " +
+	"a.id, l.waiting, l.agent FROM listings l JOIN agents a ON a.key=l.agent WHERE "
 
 // Two statements read on from an agent: the rest of its name, by their keys, then the names that follow. An index has
 // both orders, so that each row that is looked at is one that is listed, or that the filter leaves out.

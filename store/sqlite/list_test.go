@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAListIsReadInTheOrderOfAnIndex asks SQLite how it would go about each statement: what sorts, or reads a table from
-// its beginning, would make each page of a list cost as much as all of it.
+// TestAListIsReadInTheOrderOfAnIndex asks SQLite how it would go about each statement: what sorts, or reads a table
+// from its beginning, would make each page of a list cost as much as all of it.
 func TestAListIsReadInTheOrderOfAnIndex(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), Options{})
