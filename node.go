@@ -53,6 +53,9 @@ type Node struct {
 	// Working makes known to Survivors, until done is called, that this process is at work on a once effect: from
 	// before its decision is durable until its outcome is. Nil: nobody is told. See tool.Working.
 	Working func(key string) (done func())
+	// Barred says why an agent must be left alone, although it can be claimed: a file of it is run beside the store. It
+	// is asked after each claim, and wraps ErrConflict if this ends by itself. Nil: nothing is.
+	Barred func(AgentID) error
 
 	setup sync.Once
 	caps  Capabilities
@@ -279,11 +282,12 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	n.mu.Lock()
 	delete(n.cache, id)
 	n.mu.Unlock()
-	if a != nil {
-		return &work{n: n, a: a, heads: a.Heads()}, nil // seen when it was put there
-	}
 	w := &work{n: n}
-	if err := w.reload(ctx, id); err != nil {
+	if a != nil {
+		if w.a, w.heads = a, a.Heads(); !n.lacks(ctx, a) {
+			return w, nil // seen when it was put there, and no other copy of it has gone on since
+		}
+	} else if err := w.reload(ctx, id); err != nil {
 		return w, err
 	}
 	var err error

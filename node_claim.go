@@ -24,18 +24,32 @@ func (n *Node) claim(ctx context.Context, id AgentID) (*renewal, error) {
 	}
 	store, ok := n.Store.(Claimer)
 	if !ok {
-		return nil, nil
+		return nil, n.barred(id)
 	}
 	lease := n.lease()
 	c, err := store.Claim(ctx, id, n.instance, lease)
 	if err != nil {
 		return nil, fmt.Errorf("claim agent %s: %w", id.Short(), err)
 	}
+	if err := n.barred(id); err != nil {
+		return nil, errors.Join(err, store.Release(context.WithoutCancel(ctx), c, nil, TimeOf(time.Now())))
+	}
 	h := &renewal{n: n, store: store, claim: c}
 	h.mu.Lock() // renew may run before the timer is kept
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(lease/3, func() { h.renew(lease) })
 	return h, nil
+}
+
+// barred is why an agent is left alone that is claimed.
+func (n *Node) barred(id AgentID) error {
+	if n.Barred == nil {
+		return nil
+	}
+	if err := n.Barred(id); err != nil {
+		return fmt.Errorf("claim agent %s: %w", id.Short(), err)
+	}
+	return nil
 }
 
 func (n *Node) lease() time.Duration { return min(or(n.Lease, 10*time.Second), MaxLease) }

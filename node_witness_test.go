@@ -3,6 +3,8 @@ package perdure_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -62,6 +64,30 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 			t.Errorf("%s: paid %d times, idle %+v; want 1, and to hear that the copy is old", what, total, idle)
 		}
 	}
+}
+
+// A node runs, and holds an agent that sleeps; a copy of it goes on in a file meanwhile, and pays. At the time to wake
+// the node asks how far the agent has come, although nothing changed in its store.
+func TestARunningNodeAsksHowFarOtherCopiesCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, file := new(perdure.MemStore), new(perdure.MemStore)
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, store, scripted(func(_ *perdure.Agent, i int64) []perdure.Action {
+			return [][]perdure.Action{{perdure.Sleep{Trigger: perdure.After{Millis: 3600_000}}},
+				{perdure.Execute{Tool: "pay"}}, {perdure.End{Signal: perdure.OK}}}[i]
+		}), pay)
+		n.Place, n.Witness = perdure.HashOf(nil), &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+		id := create(t, n, perdure.Genesis{})
+		run(t, n, id)
+		merge(t, store, file, id)
+		time.Sleep(2 * time.Hour)
+		run(t, &perdure.Node{Store: file, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+			Advisors: n.Advisors, Place: n.Place, Witness: n.Witness}, id)
+		idle := run(t, n, id)
+		if _, total := calls(seen); total != 1 || !idle.Is(perdure.RestOlder) {
+			t.Errorf("paid %d times, idle %+v; want 1, and to hear that the copy is old", total, idle)
+		}
+	})
 }
 
 // An agent that is to exist once was here, and the store was put back to before: who creates it again does not begin

@@ -90,11 +90,25 @@ func CollectSet(ctx context.Context, dir string, dry bool) (*SetCollected, error
 }
 
 // Erase destroys the key of a subject in this home's vault, and records in an agent that it was done.
-func (h *Home) Erase(ctx context.Context, s perdure.Store, id perdure.AgentID, subject, why string) (*perdure.Entry,
-	error) {
+func (h *Home) Erase(ctx context.Context, s perdure.Store, arg, subject, why string) (*Erased, error) {
+	id, err := Find(ctx, s, arg)
+	if err != nil {
+		return nil, err
+	}
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return n.Erase(ctx, id, subject, why)
+	e, err := n.Erase(ctx, id, subject, why)
+	if err != nil {
+		return nil, err
+	}
+	return &Erased{id, e.Name, e.Seq}, nil
+}
+
+// Erased is the entry that says that a subject was erased.
+type Erased struct {
+	Agent perdure.AgentID `json:"agent"`
+	Entry perdure.Hash    `json:"entry"`
+	Seq   int64           `json:"seq"`
 }

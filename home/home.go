@@ -357,7 +357,9 @@ func (h *Home) witness() (perdure.Witness, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.seen = w
+		if h.seen = w; h.agent != "" {
+			w.Eager()
+		}
 	}
 	return h.seen, nil
 }
@@ -535,6 +537,9 @@ func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err 
 	}
 	if n.Witness, err = h.witness(); err != nil {
 		return nil, err
+	}
+	if h.agent == "" && h.Dir != "" {
+		n.Barred = h.barred
 	}
 	n.Place, err = h.PlaceOf(ctx, s)
 	return n, err

@@ -3,21 +3,17 @@ package home
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
 
 // PlaceOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its
-// home: the home remembers how far it has come, and lets one copy at a time go on (see alone). Zero: it has none yet,
+// home: the home remembers how far it has come, and lets one copy at a time go on (see Alone). Zero: it has none yet,
 // and nothing is written to give it one.
 func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
 	if p, ok := s.(perdure.Placed); ok {
@@ -27,75 +23,6 @@ func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 		return perdure.Hash{}, nil
 	}
 	return h.ownPlace(ctx)
-}
-
-// Alone keeps everybody else in this home off an agent whose file is run: another copy of the file, and the agent in
-// the home's own store. What it returns ends that.
-func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (func() error, error) {
-	none := func() error { return nil }
-	if h.agent == "" || h.Dir == "" {
-		return none, nil
-	}
-	busy := perdure.WithHint(Busy(id.Short()+" is being run by another node in this home"),
-		"run it when that has ended")
-	lock, err := os.OpenFile(h.beside("-file-"+id.String()[:16]), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return none, err
-	}
-	if err := disk.Lock(lock, false); err != nil {
-		return none, errors.Join(busy, lock.Close())
-	}
-	done := func() error { return errors.Join(os.Remove(lock.Name()), lock.Close()) }
-	s, err := h.neighbour(ctx)
-	if s == nil && err == nil {
-		return done, nil // there is no store it could be in
-	}
-	if err != nil {
-		return none, errors.Join(err, done())
-	}
-	end := func() error { return errors.Join(s.Close(), done()) }
-	var who perdure.Key
-	if _, err := rand.Read(who[:]); err != nil {
-		return none, errors.Join(err, end())
-	}
-	if _, err := s.Heads(ctx, id); err != nil {
-		return end, nil // it is not in the store
-	}
-	c, err := s.Claim(ctx, id, who, perdure.MaxLease)
-	if err != nil {
-		return none, errors.Join(busy, end())
-	}
-	return func() error {
-		return errors.Join(s.Release(context.WithoutCancel(ctx), c, nil, perdure.TimeOf(time.Now())), end())
-	}, nil
-}
-
-// claimed is a store in which agents can be claimed.
-type claimed interface {
-	perdure.Store
-	perdure.Claimer
-}
-
-// neighbour opens the store of this home beside a file that is run; nil: there is none in which agents are claimed.
-func (h *Home) neighbour(ctx context.Context) (claimed, error) {
-	switch {
-	case h.remote != "":
-		s, err := h.dial(ctx, true, false)
-		if errors.Is(err, perdure.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
-	case h.Scheme != "sqlite" || !h.there():
-		return nil, nil
-	}
-	s, err := sqlite.Open(ctx, h.File, sqlite.Options{Existing: true})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // ownPlace is the id of the home's own store.

@@ -59,11 +59,7 @@ func (m *memoryFlags) roleOr(role string) string { return cmp.Or(*m.role, os.Get
 // visibility adds --visibility.
 func (m *memoryFlags) visibility(usage string) *memoryFlags {
 	m.c.Flags().StringVar(&m.tier, "visibility", "", usage+": private, team, public or custom:SCOPE")
-	err := m.c.RegisterFlagCompletionFunc("visibility", cobra.FixedCompletions([]string{"private", "team", "public",
-		"custom:"}, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic(err) // the flag was added a line above
-	}
+	completes(m.c, "visibility", "private", "team", "public", "custom:")
 	return m
 }
 

@@ -84,18 +84,9 @@ func filesWatchCommand() *cobra.Command {
 	f := newFolder(c).changing()
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return f.use(args, true, func(ctx context.Context, d *files.Folder) error {
-			var broken error
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			err := d.Watch(ctx, func(r *files.Report) {
-				if err := f.print("in step; watching, Ctrl-C ends it")(r, nil); err != nil {
-					broken = err
-					stop(err)
-				}
+			err := d.Watch(ctx, func(r *files.Report) error {
+				return f.print("in step; watching, Ctrl-C ends it")(r, nil)
 			})
-			if broken != nil {
-				return broken
-			}
 			if errors.Is(err, context.Canceled) {
 				return context.Cause(ctx)
 			}

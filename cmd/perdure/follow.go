@@ -26,8 +26,7 @@ func chosenFlags(c *cobra.Command) *chosen {
 // wordsFlag adds a flag for several of some words, and completes them.
 func wordsFlag(c *cobra.Command, to *[]string, name string, words []string, usage string) {
 	c.Flags().StringSliceVar(to, name, nil, usage)
-	// the flag exists
-	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	completes(c, name, words...)
 }
 
 // parse reads what the flags say.

@@ -122,7 +122,7 @@ func (h *homeFlag) alone(arg string, f func(context.Context, perdure.Store, perd
 		if err != nil {
 			return err
 		}
-		done, err := h.Alone(ctx, id)
+		ctx, done, err := h.Alone(ctx, id)
 		if err != nil {
 			return err
 		}

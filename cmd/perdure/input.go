@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -24,14 +22,7 @@ func withInput(c *cobra.Command, name string, use func(io.Reader) error) error {
 		}
 		return errors.Join(use(f), f.Close())
 	}
-	r, w := io.Pipe()
-	// A read of a terminal or a pipe cannot be called off: this goroutine ends with its input or with the process.
-	go func() {
-		_, err := io.Copy(w, c.InOrStdin())
-		w.CloseWithError(err)
-	}()
-	stop := context.AfterFunc(c.Context(), func() { w.CloseWithError(c.Context().Err()) })
-	defer stop()
+	r := term.Interruptible(c.Context(), c.InOrStdin())
 	return errors.Join(use(r), r.Close())
 }
 
@@ -87,21 +78,9 @@ func notBinary(c *cobra.Command, would bool) error {
 
 // spool copies standard input to a file that is gone afterwards, for what is read more than once.
 func spool(c *cobra.Command, most int64) (name string, remove func(), err error) {
-	f, err := os.CreateTemp("", "perdure-*")
-	if err != nil {
-		return "", nil, err
-	}
-	remove = func() { _ = os.Remove(f.Name()) } // a temporary file that stays does no harm
 	err = withInput(c, "-", func(r io.Reader) error {
-		n, err := io.Copy(f, io.LimitReader(r, most+1))
-		if err == nil && n > most {
-			err = fmt.Errorf("standard input has more than %d bytes; name a file instead", most)
-		}
+		name, remove, err = disk.Spool(r, most)
 		return err
 	})
-	if err = errors.Join(err, f.Close()); err != nil {
-		remove()
-		return "", nil, err
-	}
-	return f.Name(), remove, nil
+	return name, remove, err
 }

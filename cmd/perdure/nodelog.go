@@ -13,9 +13,6 @@ import (
 	"github.com/perdure/perdure/internal/term"
 )
 
-// logFormats are how logs are written: auto is lines for people on a terminal, else text.
-var logFormats = []string{"auto", "text", "json"}
-
 // logFlags adds the flags of what logs; the function it returns is the logger they ask for.
 func logFlags(c *cobra.Command) func() (*slog.Logger, error) {
 	verbose := c.Flags().BoolP("verbose", "v", false, "log more detail; the same as --log-level debug")
@@ -27,7 +24,7 @@ func logFlags(c *cobra.Command) func() (*slog.Logger, error) {
 		if err := l.UnmarshalText([]byte(*level)); err != nil || strings.ContainsAny(*level, "+-") {
 			return nil, perdure.Invalid(fmt.Errorf("--log-level %s: want debug, info, warn or error", *level))
 		}
-		if !slices.Contains(logFormats, *format) {
+		if !slices.Contains(term.LogFormats, *format) {
 			return nil, perdure.Invalid(fmt.Errorf("--log-format %s: want auto, text or json", *format))
 		}
 		if *verbose && c.Flags().Changed("log-level") {
@@ -40,15 +37,10 @@ func logFlags(c *cobra.Command) func() (*slog.Logger, error) {
 	}
 }
 
-// nodeLog is a logger of what a node does: lines for people on a terminal, else key=value, or JSON.
+// nodeLog is a logger of what a node does.
 func nodeLog(c *cobra.Command, format string, level slog.Level) *slog.Logger {
-	w := c.ErrOrStderr()
-	options := &slog.HandlerOptions{Level: level}
-	switch {
-	case format == "json" || format == "auto" && jsonFlag(c):
-		return slog.New(slog.NewJSONHandler(term.JSONDoor(w), options))
-	case format == "auto" && term.IsTerminal(w):
-		return slog.New(term.NewLog(w, level))
+	if format == "auto" && jsonFlag(c) {
+		format = "json"
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return term.Logger(c.ErrOrStderr(), format, level)
 }

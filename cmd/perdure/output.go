@@ -32,17 +32,21 @@ type output struct {
 func outputFlags(c *cobra.Command) *output {
 	o := &output{c: c, format: &choice{formatTable, []string{formatTable, formatJSON, formatLines, formatYAML}}}
 	c.Flags().VarP(o.format, "output", "o", "output format: a table, one JSON value, one JSON value per line, or YAML")
-	err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.format.of,
-		cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic(err) // the flag was added a line above
-	}
+	completes(c, "output", o.format.of...)
 	o.jq = c.Flags().String("jq", "", "filter the JSON through this jq expression")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		_, err := o.check()
 		return err
 	}
 	return o
+}
+
+// completes says which words a shell offers for a flag that was added before.
+func completes(c *cobra.Command, flag string, words ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words,
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
 }
 
 // check refuses flags that contradict each other, and says which format was asked for.

@@ -131,19 +131,10 @@ func eraseCommand() *cobra.Command {
 			}
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			id, err := home.Find(ctx, s, args[0])
+			r, err := h.Erase(ctx, s, args[0], *subject, *why)
 			if err != nil {
 				return err
 			}
-			e, err := h.Erase(ctx, s, id, *subject, *why)
-			if err != nil {
-				return err
-			}
-			r := struct {
-				Agent perdure.AgentID `json:"agent"`
-				Entry perdure.Hash    `json:"entry"`
-				Seq   int64           `json:"seq"`
-			}{id, e.Name, e.Seq}
 			return out.say(r, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
 		})
 	}

@@ -19,6 +19,22 @@ type Log struct {
 	attrs []slog.Attr
 }
 
+// LogFormats are how logs are written: auto is lines for people on a terminal, else text.
+var LogFormats = []string{"auto", "text", "json"}
+
+// Logger logs to w in one of these formats.
+func Logger(w io.Writer, format string, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	switch {
+	case format == "json":
+		return slog.New(slog.NewJSONHandler(JSONDoor(w), options))
+	case format == "auto" && IsTerminal(w):
+		return slog.New(NewLog(w, level))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// NewLog is the log for people.
 func NewLog(w io.Writer, level slog.Level) *Log {
 	return &Log{w: w, mu: new(sync.Mutex), level: level}
 }

@@ -3,6 +3,7 @@ package term
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -93,4 +94,17 @@ func (s *source) interrupted(b []byte) []byte {
 	default:
 	}
 	return bytes.ReplaceAll(b, []byte{ctrlC}, nil)
+}
+
+// Interruptible is an input that ends with an error when ctx does. A read of a terminal or a pipe cannot be called off:
+// what reads it ends with the input or with the process.
+func Interruptible(ctx context.Context, in io.Reader) io.ReadCloser {
+	r, w := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err)
+		stop()
+	}()
+	return r
 }

@@ -30,6 +30,7 @@ type Witness struct {
 	fresh map[perdure.AgentID]Sighting // not written yet
 	timer *time.Timer
 	looks bool      // it is only asked
+	eager bool      // it is told what nothing else knows
 	shut  bool      // it is closed
 	err   error     // that kept the last of it from being written
 	tried time.Time // when that was
@@ -379,7 +380,8 @@ func sighting(v []driver.Value) (s Sighting, ok bool) {
 	return s, true
 }
 
-// See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by Close.
+// See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by
+// Close; of an eager witness at once.
 func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -387,6 +389,13 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 		return
 	}
 	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store}
+	if w.eager && !w.blind {
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		w.write()
+		return
+	}
 	if w.timer == nil {
 		w.timer = time.AfterFunc(witnessEvery, func() {
 			w.mu.Lock()
@@ -394,6 +403,14 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 			w.write()
 		})
 	}
+}
+
+// Eager has sightings written as they are told, so that a process that is killed loses none of them: where an agent
+// is run in a file, nothing but the witness knows in its home how far it has come.
+func (w *Witness) Eager() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.eager = true
 }
 
 // write writes what is fresh. The caller holds the lock.

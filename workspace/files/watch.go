@@ -26,15 +26,17 @@ const (
 )
 
 // Watch syncs a folder whenever something changes in it or in memory, until ctx ends. Each is told what every sync did
-// that did something.
-func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
+// that did something; its error ends it.
+func (f *Folder) Watch(ctx context.Context, each func(*Report) error) error {
 	f.watched = true
 	defer func() { f.watched = false }()
 	r, err := f.Sync(ctx)
 	if err != nil {
 		return err
 	}
-	each(r)
+	if err := each(r); err != nil {
+		return err
+	}
 	last, moved := r.Changes, false
 	changes := view.Watch(ctx, f.Reader.Store)
 	told := &touched{signal: make(chan struct{}, 1), whole: true} // what changed before it was watched
@@ -67,7 +69,10 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 		r, err := f.syncSome(ctx, told.take())
 		if errors.Is(err, ErrMoved) {
 			if !moved {
-				each(&Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}, Notes: []string{err.Error()}})
+				r := &Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}, Notes: []string{err.Error()}}
+				if err := each(r); err != nil {
+					return err
+				}
 			}
 			moved = true // and goes on when git has
 			told.all()
@@ -83,7 +88,9 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report)) error {
 			}
 		}
 		if !r.idle(last) {
-			each(r)
+			if err := each(r); err != nil {
+				return err
+			}
 		}
 		last = r.Changes
 	}

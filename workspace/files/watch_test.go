@@ -16,7 +16,7 @@ func TestAWatchedFolderFollows(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	reports, ended := make(chan *Report, 16), make(chan error, 1)
-	go func() { ended <- p.Watch(ctx, func(r *Report) { reports <- r }) }()
+	go func() { ended <- p.Watch(ctx, func(r *Report) error { reports <- r; return nil }) }()
 	await := func(what, file, status string) {
 		t.Helper()
 		for {
