@@ -201,9 +201,14 @@ func (d *Desk) about(ctx context.Context, a *perdure.Agent, q *perdure.Asking) (
 	if q == nil {
 		return nil, nil
 	}
-	w := view.ApprovalOf(a.Fold(), q, d.Node.Trusted(), view.Callable(a), time.Now())
+	return asked(ctx, d.Node, a, q)
+}
+
+// asked is what a node's agent asks permission for, in full.
+func asked(ctx context.Context, n *perdure.Node, a *perdure.Agent, q *perdure.Asking) (*view.Wait, error) {
+	w := view.ApprovalOf(a.Fold(), q, n.Trusted(), view.Callable(a), time.Now())
 	w.Agent, w.Name = a.ID(), a.Fold().Intent.Name
-	return &w, w.Describe(ctx, d.Store, a)
+	return &w, w.Describe(ctx, n.Store, a)
 }
 
 // take stores a signed answer. A link is good for one.

@@ -347,8 +347,11 @@ func entryOf(ctx context.Context, s perdure.Store, id perdure.AgentID, seq int64
 		if err != nil {
 			return nil, err
 		}
-		if item.Seq >= seq {
+		if item.Seq == seq {
 			return item.Entry, nil
+		}
+		if item.Seq > seq {
+			break
 		}
 	}
 	return nil, nil
@@ -388,7 +391,7 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	at, atErr := ParseMoment(ref, now)
 	prefix := strings.ToLower(ref)
 	byHash := len(ref) >= view.MinPrefix && view.IsHex(prefix)
-	if seqErr != nil && atErr != nil && !byHash {
+	if seqErr != nil && atErr != nil && !byHash || seqErr == nil && seq < 0 {
 		return nil, perdure.Invalid(fmt.Errorf("@%s: want a seq (@12), 4 or more digits of an entry's hash (@9f3c), "+
 			"a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
 	}

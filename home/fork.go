@@ -25,6 +25,9 @@ type Forked struct {
 	At       perdure.Hash    `json:"at"`
 	Rehearse bool            `json:"rehearse"`
 	Effects  []view.Undone   `json:"not_undone"`
+
+	Of string `json:"-"` // what the other is called
+	view.Sent
 }
 
 // Fork makes an agent that begins where another was. It belongs to this home's key.

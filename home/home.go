@@ -83,6 +83,9 @@ type Home struct {
 	located, Fresh bool            // whether the home had been looked for, and was empty then
 	begun          bool            // the folder was made by Begin
 
+	InFile string // the file that UseFor was given in the place of an agent's name; "": it was given a name
+	Filed  string // that name, as commands have it
+
 	mu     sync.Mutex // guards what is found out on first use: seen, looked and judged
 	judged *bool      // whether what the home says counts, once that is known
 
@@ -400,13 +403,14 @@ func FileArg(arg string) (file, ref string) {
 func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store,
 	arg string) error) error {
 	name, ref := FileArg(arg)
-	if name == "" {
+	if h.InFile = name; name == "" {
 		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
 	}
 	s, one, err := h.openFile(ctx, name)
 	if err != nil {
 		return err
 	}
+	h.Filed = view.CommandName(one.Name, one.Agent)
 	id := one.Agent.String()
 	if name != arg {
 		id += "@" + ref

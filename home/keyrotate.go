@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 const (
@@ -27,6 +28,18 @@ type KeysChanged struct {
 	Text   string            `json:"text,omitempty"`   // as a trust file takes it
 	Agents []perdure.AgentID `json:"agents"`           // changed now
 	Failed []keyFailure      `json:"failed,omitempty"` // not changed, and why
+}
+
+// Said says how many agents were changed, and which were not: one and several are what one agent does, and several do.
+func (r *KeysChanged) Said(one, several string) string {
+	if len(r.Agents) != 1 {
+		one = several
+	}
+	text := view.Several(int64(len(r.Agents)), "agent") + " " + one
+	for _, f := range r.Failed {
+		text += fmt.Sprintf("\n%s: not changed: %s", f.Agent.Short(), f.Why)
+	}
+	return text
 }
 
 type keyFailure struct {

@@ -47,6 +47,9 @@ func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string
 	if h.Dir == "" {
 		return nil, perdure.Invalid(errors.New("ralph needs a home, where attempts leave their traces"))
 	}
+	if err := x.bounded(); err != nil {
+		return nil, err
+	}
 	var err error
 	if x.Reader, err = w.As(ctx, role); err != nil {
 		return nil, err
@@ -85,6 +88,18 @@ func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string
 		return nil, err
 	}
 	return x.Run(ctx)
+}
+
+// bounded refuses bounds that no run keeps.
+func (x *Ralph) bounded() error {
+	for name, n := range map[string]int64{"max-iterations": int64(x.MaxIterations),
+		"max-failures": int64(x.MaxFailures), "max-time": int64(x.MaxTime), "timeout": int64(x.Process.Timeout),
+		"backoff": int64(x.Backoff)} {
+		if n < 0 {
+			return perdure.Invalid(fmt.Errorf("--%s is below zero; 0 is no bound", name))
+		}
+	}
+	return nil
 }
 
 // committing has what is done committed, if the folder is a repository.

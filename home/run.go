@@ -2,6 +2,8 @@ package home
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -92,6 +94,50 @@ func (r *Ran) Stuck() (what, hint string) {
 // Unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
 func (r *Ran) Unadvised() bool {
 	return strings.HasPrefix(r.Cannot, "advisor:") || unanswered(&r.idle) != nil
+}
+
+// Err is how a command ends that left the agent where it stands; nil: well. Of an agent that did not end well it is
+// ErrUnwell.
+func (r *Ran) Err() error {
+	called := view.Called(r.Now)
+	what, hint := r.Stuck()
+	if r.Unadvised() {
+		name := r.Now.Fold().Intent.Advisor
+		if name != "" {
+			name += "="
+		}
+		hint += "; for this run alone, add --advisor " + name + "anthropic:MODEL"
+	}
+	switch {
+	case r.Ended != nil && r.Ended.Signal != perdure.OK:
+		return fmt.Errorf("%s %w", called, ErrUnwell)
+	case what != "":
+		return perdure.WithHint(errors.New(called+what), hint)
+	case hint != "":
+		return perdure.WithHint(fmt.Errorf("%s %w", called, ErrPerson), hint)
+	}
+	return nil
+}
+
+// Text is where the agent stands, for people, and what it ended with.
+func (r *Ran) Text(now time.Time) (text, result string) {
+	name := view.Called(r.Now)
+	if r.Ended != nil {
+		text = name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
+		if r.Ended.Result != nil {
+			result = view.AnswerText(r.Ended.Result)
+		}
+		return text, result
+	}
+	why, timed := r.Why, false
+	if len(r.Reasons) > 0 {
+		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
+	}
+	text = fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
+	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
+		text += "; next look at " + view.Moment(r.Until, now)
+	}
+	return strings.TrimSuffix(text, ": "), ""
 }
 
 // otherAdvisor is what to do about an advisor that cannot be had.

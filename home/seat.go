@@ -52,6 +52,19 @@ type SeatsTaken struct {
 	Failed   []seatFailure     `json:"failed,omitempty"`
 }
 
+// String is what was taken, in lines.
+func (r *SeatsTaken) String() string {
+	text := view.Several(int64(len(r.Agents)), "seat") + " taken: what must happen once is decided here now"
+	if n := int64(len(r.Recalled)); n > 0 {
+		text += "\nwhat export --move wrote of " + view.Several(n, "agent") +
+			" must not be imported any more, anywhere: destroy it"
+	}
+	for _, f := range r.Failed {
+		text += "\n" + view.CalledBy(f.Name, f.Agent) + ": " + view.OneLine(f.Why, 0)
+	}
+	return text
+}
+
 // TakeSeats takes the seats of agents, and says of which it could not. One that this store handed over into a file is
 // taken back only if that file is destroyed: whoever imports it cannot know that the seat was taken back.
 func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, all bool, why string,

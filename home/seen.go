@@ -128,6 +128,9 @@ type Listed struct {
 	Depth    string      `json:"depth,omitempty"`   // how much of its memory is here
 	Damaged  string      `json:"damaged,omitempty"` // why it cannot be read
 	Older    *view.Older `json:"older,omitempty"`
+	view.Sent
+
+	says string // what is wrong with it, as a server puts it
 }
 
 // header reads the heads of agents as far as the store knows them without reading memories.
@@ -385,6 +388,14 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 		}
 	}
 	return found, faults, err
+}
+
+// WrongText is Wrong in one line, also of an agent behind a server.
+func (l *Listed) WrongText() string {
+	if what, fix := l.Wrong(); what != "" {
+		return what + "; " + fix
+	}
+	return l.says
 }
 
 // Wrong is what is wrong with an agent that is listed, and what to do; empty: nothing.

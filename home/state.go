@@ -38,6 +38,19 @@ func (t *Typed) JSON() ([]byte, error) {
 	return t.Schema.ToJSON(value)
 }
 
+// Vein is the state as a .vein file that follows the value with a fingerprint; zero: it is the first.
+func (t *Typed) Vein(parent schema.Hash) ([]byte, error) {
+	value, err := t.Value()
+	if err != nil {
+		return nil, err
+	}
+	b, err := schema.Pack(t.Schema, value, schema.Options{Embed: true, Parent: parent})
+	if err != nil {
+		return nil, fmt.Errorf("state of %s: %w", view.Called(t.of), err)
+	}
+	return b, nil
+}
+
 // TypedState is the state of an agent under a version of the schema its intent names; as is a number or latest. The
 // schemas are those of the home, and more.
 func (h *Home) TypedState(a *perdure.Agent, as string, more ...*schema.Schema) (*Typed, error) {
@@ -77,6 +90,17 @@ type Upgraded struct {
 	Version int             `json:"version"`
 	Entry   perdure.Hash    `json:"entry,omitzero"` // none: it was of that version already
 	Seq     int64           `json:"seq,omitempty"`
+
+	called, of string
+}
+
+// String says it in a line.
+func (u *Upgraded) String() string {
+	when := "already"
+	if u.Seq > 0 {
+		when = fmt.Sprintf("now (seq %d)", u.Seq)
+	}
+	return fmt.Sprintf("%s: its state is of %s version %d %s", u.called, u.of, u.Version, when)
 }
 
 // UpgradeState moves an agent to a version of the schema of its state, as TypedState found it. With keep the home keeps
@@ -102,7 +126,8 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 	if err != nil {
 		return nil, err
 	}
-	r := &Upgraded{Agent: id, Schema: to.Schema.ID(), Version: to.Schema.Version()}
+	r := &Upgraded{Agent: id, Schema: to.Schema.ID(), Version: to.Schema.Version(), called: view.Called(to.of),
+		of: to.Schema.Name()}
 	if e != nil {
 		r.Entry, r.Seq = e.Name, e.Seq
 	}

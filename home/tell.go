@@ -25,6 +25,9 @@ type Told struct {
 	SendBack bool `json:"-"`
 
 	Now *perdure.Agent `json:"-"` // as it is now; nil: it cannot be read
+	view.Sent
+
+	id string // that the sender gave the event
 }
 
 // Told says what an entry told an agent. The entry is durable: that something went wrong since undoes nothing, and is
@@ -68,6 +71,19 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 
 // Called is the agent's name, or the beginning of its id.
 func (t *Told) Called() string { return view.ShownName(cmp.Or(t.Name, t.Agent.Short())) }
+
+// Text says what the agent was told, in one line.
+func (t *Told) Text() string {
+	text := fmt.Sprintf("%s (seq %d)", view.OneLine(t.What, 0), t.Seq)
+	if t.Standing != "" {
+		text += ", now " + t.Standing
+	}
+	if t.Before {
+		what := view.OneLine(cmp.Or(t.id, "it"), 0)
+		text = fmt.Sprintf("%s was received before (seq %d); nothing changed", what, t.Seq)
+	}
+	return t.Called() + ": " + text
+}
 
 // Sealed is data that only the vault of this home opens, for a person, so that it can be erased everywhere.
 func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {

@@ -431,22 +431,26 @@ func (h *Home) Tokens() (all []*Token, err error) {
 	return all, nil
 }
 
-// RevokeToken takes a token back, by its id or its text: from now on it is refused.
+// RevokeToken takes a token back, by its id, its text or the name that no other has: from now on it is refused.
 func (h *Home) RevokeToken(word string) (*Token, error) {
 	id, _, err := splitToken(word)
 	if err != nil {
 		id = strings.ToLower(word)
 	}
-	if raw, bad := hex.DecodeString(id); bad != nil || len(raw) != tokenID || h.Dir == "" {
-		return nil, perdure.WithHint(perdure.Missing("no token has the id "+filepath.Base(word)),
+	var t *Token
+	if raw, bad := hex.DecodeString(id); bad == nil && len(raw) == tokenID && h.Dir != "" {
+		if t, err = h.readToken(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if t == nil {
+		if t, err = h.tokenNamed(word); err != nil {
+			return nil, err
+		}
+	}
+	if t == nil {
+		return nil, perdure.WithHint(perdure.Missing("no token has the id or the name "+filepath.Base(word)),
 			"see perdure token ls")
-	}
-	t, err := h.readToken(id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, perdure.WithHint(perdure.Missing("no token has the id "+id), "see perdure token ls")
-	}
-	if err != nil {
-		return nil, err
 	}
 	return t, h.dropToken(t)
 }

@@ -429,3 +429,57 @@ func (n *Notifier) Retry(ctx context.Context, d *Destination) (taken int, err er
 	}
 	return len(done), errors.Join(err, f.raise(done))
 }
+
+// Destination is the one of a name.
+func (n *Notifier) Destination(name string) (*Destination, error) {
+	for i := range n.Destinations {
+		if n.Destinations[i].Name == name {
+			return &n.Destinations[i], nil
+		}
+	}
+	return nil, perdure.WithHint(perdure.Missing("no destination "+name), "see perdure notify ls")
+}
+
+// Taken is how many events a destination took.
+type Taken struct {
+	Destination string `json:"destination"`
+	Taken       int    `json:"taken"`
+}
+
+// Test sends a destination an event that says it is a test.
+func (n *Notifier) Test(ctx context.Context, name string) (*Taken, error) {
+	d, err := n.Destination(name)
+	if err != nil {
+		return nil, err
+	}
+	e := NewEvent(Test, fmt.Sprintf("test-%d", time.Now().UnixNano()),
+		Data{Name: "test", Scope: "test", Summary: "this is a test of perdure notify"})
+	e.Time = time.Now().UTC()
+	if err := d.Sender.Send(ctx, &e); err != nil {
+		return nil, fmt.Errorf("%s did not take it: %w", d.Name, err)
+	}
+	return &Taken{d.Name, 1}, nil
+}
+
+// RetryAll is Retry of each destination that is named, or of all without any, whatever the others do.
+func (n *Notifier) RetryAll(ctx context.Context, names ...string) (all []Taken, failed error) {
+	these := n.Destinations
+	if len(names) > 0 {
+		these = nil
+	}
+	for _, name := range names {
+		d, err := n.Destination(name)
+		if err != nil {
+			return nil, err
+		}
+		these = append(these, *d)
+	}
+	for i := range these {
+		taken, err := n.Retry(ctx, &these[i])
+		all = append(all, Taken{these[i].Name, taken})
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s did not take the rest: %w", these[i].Name, err))
+		}
+	}
+	return all, failed
+}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +45,34 @@ func (c *Chain) Head() Hash {
 		return Hash{}
 	}
 	return c.Links[len(c.Links)-1].Fingerprint
+}
+
+// MarshalJSON is what was found, for programs.
+func (c *Chain) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		OK       bool               `json:"ok"`
+		Head     Hash               `json:"head,omitzero"`
+		Links    []Link             `json:"links"`
+		Problems []*canon.Rejection `json:"problems,omitempty"`
+	}{len(c.Problems) == 0, c.Head(), c.Links, c.Problems})
+}
+
+// String is what was found, in lines: each link, and that it is a chain, if it is.
+func (c *Chain) String() string {
+	var b strings.Builder
+	gone, collected := 0, ""
+	for _, l := range c.Links {
+		mark := ""
+		if l.Gone {
+			gone, mark = gone+1, "  gone"
+			collected = fmt.Sprintf(", %d of them gone", gone)
+		}
+		fmt.Fprintf(&b, "%s  %s%s\n", l.Fingerprint, l.Name, mark)
+	}
+	if len(c.Problems) == 0 {
+		fmt.Fprintf(&b, "ok: a chain of %d%s, head %s\n", len(c.Links), collected, c.Head())
+	}
+	return b.String()
 }
 
 // VerifyChain checks that files are one chain: each can be read, one has no parent, every other names as its parent the

@@ -24,6 +24,16 @@ func (f File) Describe(reg *Registry) (*Description, error) {
 	return d, err
 }
 
+// Verify is Describe of a file that must have a fingerprint; zero: any.
+func (f File) Verify(reg *Registry, want Hash) (*Description, error) {
+	if want != (Hash{}) {
+		if _, err := Restore(f.Bytes, want, reg); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return f.Describe(reg)
+}
+
 func (f File) describe(reg *Registry) (*Description, *Vein, error) {
 	v, err := Open(f.Bytes, reg)
 	if err != nil {

@@ -118,37 +118,19 @@ type listIn struct {
 }
 
 func (in *listIn) filter(now time.Time) (perdure.Filter, error) {
-	f := perdure.Filter{Name: in.Name, Kind: in.Kind, Scope: in.Scope, Waiting: in.Waiting}
-	for _, word := range in.State {
-		var st perdure.State
-		if err := st.UnmarshalText([]byte(word)); err != nil || st == 0 {
-			return f, fmt.Errorf("state %q: want the name of a state", word)
-		}
-		f.States = append(f.States, st)
-	}
+	x := home.Selection{Name: in.Name, Kind: in.Kind, Scope: in.Scope, States: in.State, Since: in.Since,
+		Waiting: in.Waiting}
 	for _, text := range in.Label {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return f, fmt.Errorf("label %q: want name=value", text)
+			return perdure.Filter{}, fmt.Errorf("label %q: want name=value", text)
 		}
-		if f.Labels == nil {
-			f.Labels = map[string]string{}
+		if x.Labels == nil {
+			x.Labels = map[string]string{}
 		}
-		f.Labels[name] = value
+		x.Labels[name] = value
 	}
-	if in.Scope != "" {
-		if err := perdure.CheckScope(in.Scope); err != nil {
-			return f, err
-		}
-	}
-	if in.Since != "" {
-		at, err := home.ParseMoment(in.Since, now)
-		if err != nil {
-			return f, fmt.Errorf("since: %w", err)
-		}
-		f.Since = perdure.TimeOf(at)
-	}
-	return f, nil
+	return x.Filter(now)
 }
 
 func (s *Server) list(ctx context.Context, v *home.Visitor, in *listIn) (*reply[client.List], error) {
@@ -169,11 +151,7 @@ func (s *Server) list(ctx context.Context, v *home.Visitor, in *listIn) (*reply[
 		Next   string `json:"next,omitempty"`
 	}{[]line{}, next}
 	for i := range lines {
-		one := line{Listed: lines[i]}
-		if what, fix := lines[i].Wrong(); what != "" {
-			one.Wrong = what + "; " + fix
-		}
-		out.Agents = append(out.Agents, one)
+		out.Agents = append(out.Agents, line{Listed: lines[i], Wrong: lines[i].WrongText()})
 	}
 	return replied[client.List](out, nil)
 }
@@ -269,12 +247,7 @@ func (s *Server) diff(ctx context.Context, v *home.Visitor, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		From    string        `json:"from"`
-		To      string        `json:"to"`
-		Changes []view.Change `json:"changes"`
-	}{from.Name(), to.Name(), view.Compare(view.Readable(from.Agent.Fold()), view.Readable(to.Agent.Fold()))}
-	return replied[client.Diff](out, nil)
+	return replied[client.Diff](home.DiffOf(from, to), nil)
 }
 
 type entriesIn struct {

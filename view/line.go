@@ -65,6 +65,7 @@ type Line struct {
 	Much   int            `json:"-"` // how much of What is said
 	Folded string         `json:"-"` // what stands for several entries, in the place of the kind
 	Size   int64          `json:"-"` // bytes of the body
+	Sent
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only

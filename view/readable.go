@@ -189,6 +189,12 @@ func readableStruct(v reflect.Value) any {
 		if f.Type == reflect.TypeFor[canon.Reserved]() || !f.IsExported() && !f.Anonymous {
 			continue
 		}
+		if f.Anonymous && f.Type == reflect.TypeFor[Sent]() {
+			if sent, _ := v.Field(i).Interface().(Sent); sent.JSON != nil {
+				return sent.JSON
+			}
+			continue
+		}
 		if f.Anonymous {
 			if inner, ok := readableValue(v.Field(i)).(object); ok {
 				o = append(o, inner...)

@@ -36,6 +36,7 @@ type Said struct {
 	Text   string         `json:"text,omitempty"`
 	Tool   string         `json:"tool,omitempty"`
 	Signal perdure.Signal `json:"signal,omitempty"`
+	Sent
 }
 
 // Transcriber turns the lines of a memory, in their order, into a conversation. The zero Transcriber knows no names.

@@ -65,6 +65,7 @@ type Wait struct {
 	// the rest.
 	Given     []Row  `json:"-"`
 	GivenHead string `json:"-"`
+	Sent
 }
 
 // escalation is whom a question goes to, and when.
@@ -177,7 +178,7 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 
 // arrange puts what was found in order, with commands that name the right agents.
 func (x *looking) arrange(ctx context.Context) error {
-	slices.SortStableFunc(x.found, func(a, b Wait) int { return talks(&a) - talks(&b) })
+	slices.SortStableFunc(x.found, ChatsLast)
 	return byID(ctx, x.list, x.found)
 }
 
@@ -222,6 +223,9 @@ func (x *looking) may(l *perdure.Listing) bool {
 func MayWait(l *perdure.Listing, now time.Time) bool {
 	return l.Waiting || l.Due != 0 && !l.Due.Go().After(now)
 }
+
+// ChatsLast orders what waits: chats come after what waits for a decision.
+func ChatsLast(a, b Wait) int { return talks(&a) - talks(&b) }
 
 // talks is 1 for a chat whose turn is over: it waits for whoever likes, and comes after what waits for a decision.
 func talks(w *Wait) int {

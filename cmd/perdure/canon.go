@@ -54,142 +54,82 @@ func formFlag(c *cobra.Command, name, initial, usage string) *choice {
 	return v
 }
 
-func asFlag(c *cobra.Command) *choice {
-	v := &choice{forms.Auto, []string{forms.Auto, forms.Value, forms.AnEntry, forms.Memory}}
-	choiceFlag(c, v, "as",
+// source is bytes that a command reads, as its flags describe them.
+type source struct {
+	forms.Source
+	form, as *choice
+}
+
+// sourceFlags adds the flags that say what the bytes are; form is the one for their form.
+func sourceFlags(c *cobra.Command, form *choice) *source {
+	s := &source{form: form,
+		as: &choice{forms.Auto, []string{forms.Auto, forms.Value, forms.AnEntry, forms.Memory}}}
+	choiceFlag(c, s.as, "as",
 		"what the bytes are; auto distinguishes entries from schema-less values by their first bytes")
-	return v
+	c.Flags().Int64Var(&s.Limits.Bytes, "limit-bytes", canon.DefaultBytes, "refuse a value longer than this")
+	return s
 }
 
-// limitFlag adds the flag for the longest value to read.
-func limitFlag(c *cobra.Command) *int64 {
-	return c.Flags().Int64("limit-bytes", canon.DefaultBytes, "refuse a value longer than this")
-}
-
-// limitsOf is what the flag asks for.
-func limitsOf(c *cobra.Command, bytes int64) (perdure.Limits, error) {
-	if bytes < 1 {
-		return perdure.Limits{}, perdure.Invalid(fmt.Errorf("--limit-bytes %d: want at least 1", bytes))
+// read says where the bytes are.
+func (s *source) read(c *cobra.Command, args []string) error {
+	if s.Limits.Bytes < 1 {
+		return perdure.Invalid(fmt.Errorf("--limit-bytes %d: want at least 1", s.Limits.Bytes))
 	}
-	return perdure.Limits{Bytes: bytes}, nil
+	if len(args) == 0 {
+		return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
+	}
+	s.Name, s.Piped, s.Form, s.As = args[0], args[0] == "-", s.form.value, s.as.value
+	s.Open = func(use func(io.Reader) error) error { return withInput(c, s.Name, use) }
+	return nil
 }
 
 func canonCheckCommand() *cobra.Command {
 	c := command("canon check", cobra.MaximumNArgs(1))
-	form := formFlag(c, "form", forms.Binary, "the form the bytes are in")
-	as := asFlag(c)
-	limit := limitFlag(c)
+	s := sourceFlags(c, formFlag(c, "form", forms.Binary, "the form the bytes are in"))
 	hexLines := c.Flags().Bool("hex-lines", false, "answer one value in hexadecimal on each line")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		lim, err := limitsOf(c, *limit)
-		if err != nil {
-			return err
-		}
 		if *hexLines {
 			if !c.Flags().Changed("as") {
-				as.value = forms.Value
+				s.as.value = forms.Value
 			}
-			return checkHexLines(c, append(args, "-")[0], form.value, as.value, lim)
+			if err := s.read(c, append(args, "-")); err != nil {
+				return err
+			}
+			out := bufio.NewWriter(c.OutOrStdout())
+			return s.HexLines(func(v forms.Verdict) error { return term.WriteJSON(out, v) }, out.Flush)
 		}
-		if len(args) == 0 {
-			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
+		if err := s.read(c, args); err != nil {
+			return err
 		}
-		return check(c, args[0], form.value, as.value, lim)
+		found, err := s.Check()
+		var refused *perdure.Rejection
+		switch {
+		case errors.As(err, &refused) && jsonFlag(c):
+			return errors.Join(&answered{err}, term.WriteJSON(c.OutOrStdout(), forms.Verdict{Rejection: refused}))
+		case err != nil:
+			return err
+		}
+		return say(c, found, "%s\n", found)
 	}
 	return c
-}
-
-func check(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
-	found, err := checked(c, name, form, as, lim)
-	var refused *perdure.Rejection
-	switch {
-	case errors.As(err, &refused) && jsonFlag(c):
-		return errors.Join(&answered{err}, term.WriteJSON(c.OutOrStdout(), forms.Verdict{Rejection: refused}))
-	case err != nil:
-		return err
-	}
-	return say(c, found, "%s\n", found)
-}
-
-func checked(c *cobra.Command, name, form, as string, lim perdure.Limits) (fmt.Stringer, error) {
-	if as != forms.Memory {
-		b, err := readWhole(c, name, lim)
-		if err != nil {
-			return nil, err
-		}
-		return forms.Check(b, form, as, lim)
-	}
-	pass := 0
-	return forms.CheckMemory(func(use func(io.Reader) error) error {
-		if pass++; pass > 1 && name == "-" {
-			return errors.New(
-				"the branches of this memory lie too far apart to verify it from a pipe; put it in a file")
-		}
-		return withInput(c, name, use)
-	}, form, lim)
-}
-
-// checkHexLines answers each line of hexadecimal with a verdict. Answers never wait for a line that has not been sent
-// yet.
-func checkHexLines(c *cobra.Command, name, form, as string, lim perdure.Limits) error {
-	if as == forms.Memory {
-		return perdure.Invalid(errors.New("--hex-lines judges values and entries; check a memory without it"))
-	}
-	return withInput(c, name, func(r io.Reader) error {
-		out := bufio.NewWriter(c.OutOrStdout())
-		err := forms.HexLines(r, form, as, lim, func(v forms.Verdict) error {
-			return term.WriteJSON(out, v)
-		}, out.Flush)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		return nil
-	})
 }
 
 func canonConvertCommand() *cobra.Command {
 	c := command("canon convert", cobra.MaximumNArgs(1))
-	from := formFlag(c, "from", "", "the form to read")
+	s := sourceFlags(c, formFlag(c, "from", "", "the form to read"))
 	to := formFlag(c, "to", "", "the form to write")
-	as := asFlag(c)
-	limit := limitFlag(c)
-	output := c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
-	force := c.Flags().Bool("force", false, "write binary to a terminal")
+	output, force := outputFlag(c), c.Flags().Bool("force", false, "write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		lim, err := limitsOf(c, *limit)
-		switch {
-		case err != nil:
-			return err
-		case from.value == "" || to.value == "":
+		if s.form.value == "" || to.value == "" {
 			return perdure.Invalid(errors.New("say both --from and --to: binary, described or text"))
-		case len(args) == 0:
-			return perdure.Invalid(errors.New("name a FILE, or - for standard input"))
+		}
+		if err := s.read(c, args); err != nil {
+			return err
 		}
 		if err := notBinary(c, to.value != forms.Text && *output == "" && !*force); err != nil {
 			return err
 		}
-		return writeOutput(c, *output, func(w io.Writer) error {
-			return convert(c, w, args[0], from.value, to.value, as.value, lim)
-		})
+		return writeOutput(c, *output, func(w io.Writer) error { return s.Convert(w, to.value, term.IsTerminal(w)) })
 	}
 	return c
-}
-
-func convert(c *cobra.Command, w io.Writer, name, from, to, as string, lim perdure.Limits) error {
-	if as == forms.Memory {
-		return withInput(c, name, func(r io.Reader) error { return forms.ConvertMemory(w, r, from, to, lim) })
-	}
-	b, err := readWhole(c, name, lim)
-	if err != nil {
-		return err
-	}
-	out, err := forms.Convert(b, from, to, as, lim)
-	if err != nil {
-		return err
-	}
-	if to == forms.Text && term.IsTerminal(w) {
-		out = append(out, '\n')
-	}
-	_, err = w.Write(out)
-	return err
 }

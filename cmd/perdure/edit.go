@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,16 +24,7 @@ func editCommand() *cobra.Command {
 			return perdure.Invalid(err)
 		}
 		m.Note = *t.note
-		if r, on, err := through(t.c, t.out); on {
-			if err != nil {
-				return err
-			}
-			return r.edit(args[0], &m, set, *e.deadline, e.budget(c))
-		}
-		return t.tell(args[0], func(ctx context.Context, n *perdure.Node, a *perdure.Agent) (*perdure.Entry, error) {
-			m.Labels = home.Relabelled(a.Fold().Intent.Labels, m.Labels)
-			return n.Edit(ctx, a.ID(), m, set)
-		})
+		return t.tell(args[0], home.Edit{Mutate: m, Set: set, Deadline: *e.deadline, Limits: e.budget(c)})
 	}
 	return c
 }

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
@@ -26,11 +30,14 @@ const (
 	exitInterrupted = 130
 )
 
-// exitMeanings are the exit codes in words, ascending.
-var exitMeanings = []struct {
+// exitMeaning is an exit code in words.
+type exitMeaning struct {
 	code    int
 	meaning string
-}{
+}
+
+// exitMeanings are the exit codes, ascending.
+var exitMeanings = []exitMeaning{
 	{exitOK, "done"},
 	{exitFailure, "could not be done; the message says why"},
 	{exitUsage, "the command line was wrong"},
@@ -41,6 +48,17 @@ var exitMeanings = []struct {
 	{exitWaiting, "a person must act first"},
 	{exitUnwell, "the agent has ended, and not with ok"},
 	{exitInterrupted, "interrupted"},
+}
+
+// exitsOf are the exit codes that a command names.
+func exitsOf(c *cobra.Command) (found []exitMeaning) {
+	codes := strings.Fields(c.Annotations[exitsKey])
+	for _, m := range exitMeanings {
+		if slices.Contains(codes, strconv.Itoa(m.code)) {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // answered is an error whose text has been printed already, as the command's result.

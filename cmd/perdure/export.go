@@ -48,14 +48,14 @@ func exportCommand() *cobra.Command {
 		if err := e.read(c); err != nil {
 			return perdure.Invalid(err)
 		}
-		if r, on, err := through(c, out); on {
+		if r, err := through(c); err != nil || r != nil {
 			if err == nil {
 				err = e.goal(out, args)
 			}
 			if err != nil {
 				return perdure.Invalid(err)
 			}
-			return r.export(args[0], e.File, e)
+			return exportAway(out, r, args[0], e)
 		}
 		h.Looks = e.Depth == perdure.Full && !e.manifest && !e.Move // else it may have to write a snapshot, or sign
 		if e.set != "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -35,25 +34,21 @@ func forkCommand() *cobra.Command {
 			}
 			f.Over = &over
 		}
-		if r, on, err := through(c, out); on {
-			if err != nil {
-				return err
-			}
-			return r.fork(args[0], f)
+		agents, err := agentsOf(h)
+		if err != nil {
+			return err
 		}
-		return h.point(args[0], func(ctx context.Context, s perdure.Store, p *home.Point) error {
-			r, err := h.Fork(ctx, s, p, f)
-			if err != nil {
-				return err
-			}
-			return out.print(r, func(w io.Writer) error { return writeForked(w, r, view.Called(p.Agent)) })
-		})
+		r, err := agents.Fork(c.Context(), args[0], f)
+		if err != nil {
+			return err
+		}
+		return out.print(r, func(w io.Writer) error { return writeForked(w, r) })
 	}
 	return c
 }
 
 // writeForked prints the new agent, what it may do, and what stays done.
-func writeForked(w io.Writer, r *home.Forked, from string) error {
+func writeForked(w io.Writer, r *home.Forked) error {
 	s := term.StyleOf(w)
 	var b strings.Builder
 	if r.Agent.IsZero() {
@@ -63,14 +58,14 @@ func writeForked(w io.Writer, r *home.Forked, from string) error {
 	}
 	if r.Rehearse {
 		fmt.Fprintf(&b, "it rehearses: effects come from the record of %s or are refused; with --live it would act\n",
-			from)
+			r.Of)
 	} else {
 		fmt.Fprintln(&b, s.Warn("it acts for itself: an effect it proposes again is done again"))
 	}
 	if len(r.Effects) == 0 {
-		fmt.Fprintf(&b, "%s has changed nothing outside\n", from)
+		fmt.Fprintf(&b, "%s has changed nothing outside\n", r.Of)
 	} else {
-		fmt.Fprintln(&b, s.Warn("not undone, done by "+from+":"))
+		fmt.Fprintln(&b, s.Warn("not undone, done by "+r.Of+":"))
 	}
 	for _, e := range r.Effects {
 		signal, when := "outcome not known", "before the fork"

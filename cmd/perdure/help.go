@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,13 +79,11 @@ func helpText(c *cobra.Command, s term.Style) string {
 		section("Flags of every command")
 		w.WriteString(flags)
 	}
-	if codes := strings.Fields(c.Annotations[exitsKey]); len(codes) > 0 {
-		section("Exit codes")
-		for _, m := range exitMeanings {
-			if slices.Contains(codes, strconv.Itoa(m.code)) {
-				fmt.Fprintf(w, "  %3d  %s\n", m.code, m.meaning)
-			}
+	for i, m := range exitsOf(c) {
+		if i == 0 {
+			section("Exit codes")
 		}
+		fmt.Fprintf(w, "  %3d  %s\n", m.code, m.meaning)
 	}
 	return w.String()
 }

@@ -91,17 +91,7 @@ func (h *homeFlag) desk(create bool, f func(ctx context.Context, d *home.Desk) e
 
 // useFor is use for a command about one agent, which may be a file.
 func (h *homeFlag) useFor(arg string, f func(ctx context.Context, s perdure.Store, arg string) error) error {
-	inForce.file, _ = home.FileArg(arg)
-	return h.Home.UseFor(h.c.Context(), arg, func(ctx context.Context, s perdure.Store, arg string) error {
-		if inForce.file != "" {
-			found, err := home.Candidates(ctx, s, "")
-			if err != nil {
-				return err
-			}
-			inForce.agent = view.CommandName(found[0].Name, found[0].Agent)
-		}
-		return f(ctx, s, arg)
-	})
+	return h.Home.UseFor(h.c.Context(), arg, f)
 }
 
 // agent calls f with the agent that an argument names, in the store or in a file.

@@ -68,7 +68,7 @@ func importCommand() *cobra.Command {
 			}
 			in.Word = name
 		}
-		if r, on, err := through(c, out); on {
+		if r, err := through(c); err != nil || r != nil {
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func importCommand() *cobra.Command {
 						"--shallow, --drop-unknown, --ready, --trusted and --policy"),
 				)
 			}
-			return r.take(src, in.Older)
+			return importAway(out, r, src, in.Older)
 		}
 		text := func(w io.Writer, all []*home.Arrived) error { return show.Arrived(w, all, here) }
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {

@@ -81,8 +81,8 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
 }
 
 // noAdvisor tells whoever made an agent that nothing here would advise it.
-func noAdvisor(ctx context.Context, h *homeFlag, g *perdure.Genesis) {
-	if !term.IsTerminal(h.c.ErrOrStderr()) || g.Intent.Advisor != "" || ctx.Err() != nil {
+func noAdvisor(ctx context.Context, h *homeFlag) {
+	if !term.IsTerminal(h.c.ErrOrStderr()) || ctx.Err() != nil {
 		return
 	}
 	if n, err := home.ReadNodeFile(h.Home); err == nil && n.Advisor == "" {

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/view"
 )
 
 func keyRotateCommand() *cobra.Command {
@@ -28,23 +25,10 @@ func keyRotateCommand() *cobra.Command {
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error {
-				return writeKeys(w, r, "handed over to "+r.Text)
-			}))
+			return errors.Join(err, out.say(r, "%s\n", r.Said("handed over to "+r.Text, "handed over to "+r.Text)))
 		})
 	}
 	return c
-}
-
-// write is what was changed, for people.
-func writeKeys(w io.Writer, r *home.KeysChanged, what string) error {
-	_, err := fmt.Fprintf(w, "%s %s\n", view.Several(int64(len(r.Agents)), "agent"), what)
-	for _, f := range r.Failed {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s: not changed: %s\n", f.Agent.Short(), f.Why)
-		}
-	}
-	return err
 }
 
 func keyRevokeCommand() *cobra.Command {
@@ -61,9 +45,8 @@ func keyRevokeCommand() *cobra.Command {
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, out.print(r, func(w io.Writer) error {
-				return writeKeys(w, r, "say that "+r.Text+" counts no more")
-			}))
+			what := " that " + r.Text + " counts no more"
+			return errors.Join(err, out.say(r, "%s\n", r.Said("says"+what, "say"+what)))
 		})
 	}
 	return c

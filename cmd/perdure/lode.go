@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,9 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/disk"
-	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/schema"
-	"github.com/perdure/perdure/view"
 )
 
 func lodeCommand() *cobra.Command {
@@ -22,53 +19,17 @@ func lodeCommand() *cobra.Command {
 	c.PersistentFlags().StringArray("library", nil,
 		"a .lode file of predicates that schemas name with @; may be repeated")
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(),
-		lodeFingerprintCommand(),
-		lodeChainCommand(), lodeLatestCommand(), lodeGCCommand(), lodeStateCommand(), lodeUpgradeCommand())
+		lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(), lodeGCCommand(), lodeStateCommand(),
+		lodeUpgradeCommand())
 	return c
 }
 
-// readLode reads a file of schemas or values.
-func readLode(c *cobra.Command, name string) ([]byte, error) {
-	return readWhole(c, name, perdure.Limits{Bytes: perdure.MaxBody})
-}
-
-// readSchemas reads schema files, with the predicates of the files that --library names.
-func readSchemas(c *cobra.Command, names ...string) (found []*schema.Schema, err error) {
-	named := schema.Expressions{}
+// lodeFiles are the files that a command reads, with the predicates of those that --library names.
+func lodeFiles(c *cobra.Command) *schema.Sources {
 	libraries, _ := c.Flags().GetStringArray("library") // every command here has it
-	for _, name := range libraries {
-		b, err := readLode(c, name)
-		if err == nil {
-			err = named.Add(b)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("library %s: %w", name, err)
-		}
-	}
-	for _, name := range names {
-		b, err := readLode(c, name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := schema.ParseWith(b, nil, named)
-		if err != nil {
-			return nil, fmt.Errorf("schema %s: %w", name, err)
-		}
-		found = append(found, s)
-	}
-	return found, nil
-}
-
-// registry is the schemas that files hold.
-func registry(c *cobra.Command, names []string) (*schema.Registry, error) {
-	all, err := readSchemas(c, names...)
-	r := new(schema.Registry)
-	for i, s := range all {
-		if err := r.Add(s); err != nil {
-			return nil, fmt.Errorf("schema %s: %w", names[i], err)
-		}
-	}
-	return r, err
+	return &schema.Sources{Libraries: libraries, Read: func(name string) ([]byte, error) {
+		return readWhole(c, name, perdure.Limits{Bytes: perdure.MaxBody})
+	}}
 }
 
 func schemasFlag(c *cobra.Command) *[]string {
@@ -80,19 +41,28 @@ func outputFlag(c *cobra.Command) *string {
 	return c.Flags().StringP("output", "o", "", "write to this file, which appears only when it is complete")
 }
 
-// hashFlag reads the fingerprint a flag gives; zero: it was not given.
-func hashFlag(c *cobra.Command, name, text string) (schema.Hash, error) {
-	if !c.Flags().Changed(name) {
-		return schema.Hash{}, nil
+// hashValue is a flag for a fingerprint.
+type hashValue struct{ to *schema.Hash }
+
+func (h hashValue) Type() string { return "string" }
+
+func (h hashValue) String() string {
+	if h.to == nil || *h.to == (schema.Hash{}) {
+		return ""
 	}
-	h, err := schema.ParseHash(text)
-	if err == nil && h == (schema.Hash{}) {
+	return h.to.String()
+}
+
+func (h hashValue) Set(text string) (err error) {
+	if *h.to, err = schema.ParseHash(text); err == nil && *h.to == (schema.Hash{}) {
 		err = errors.New("zero is no fingerprint")
 	}
-	if err != nil {
-		return h, perdure.Invalid(fmt.Errorf("--%s: %w", name, err))
-	}
-	return h, nil
+	return err
+}
+
+// hashFlag adds a flag for a fingerprint; zero: it was not given.
+func hashFlag(c *cobra.Command, to *schema.Hash, name, usage string) {
+	c.Flags().Var(hashValue{to}, name, usage+", 64 hex digits")
 }
 
 // writeVein writes a .vein file and says what it is: beside the file, on standard error if that is standard output.
@@ -115,7 +85,7 @@ func writeVein(c *cobra.Command, name string, b []byte) error {
 func lodeCheckCommand() *cobra.Command {
 	c := command("lode check", cobra.ExactArgs(1))
 	c.RunE = func(c *cobra.Command, args []string) error {
-		all, err := readSchemas(c, args[0])
+		all, err := lodeFiles(c).Schemas(args[0])
 		if err != nil {
 			return err
 		}
@@ -131,27 +101,24 @@ func lodeCheckCommand() *cobra.Command {
 
 func lodeCompileCommand() *cobra.Command {
 	c := command("lode compile", cobra.ExactArgs(1))
-	name := c.Flags().StringP("schema", "s", "", "the schema file")
-	out := outputFlag(c)
-	embed := c.Flags().Bool("embed", true, "put the schema into the file")
-	parent := c.Flags().String("parent", "", "fingerprint of the value before, for schemas without a field parentHash")
+	var o schema.Options
+	name, out := c.Flags().StringP("schema", "s", "", "the schema file"), outputFlag(c)
+	c.Flags().BoolVar(&o.Embed, "embed", true, "put the schema into the file")
+	hashFlag(c, &o.Parent, "parent", "fingerprint of the value before, for schemas without a field parentHash")
 	force := c.Flags().Bool("force", false, "write binary to a terminal")
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if *name == "" {
 			return perdure.Invalid(errors.New("name the schema with -s FILE"))
 		}
 		if err := notBinary(c, *out == "" && !*force); err != nil {
 			return err
 		}
-		o := schema.Options{Embed: *embed}
-		if o.Parent, err = hashFlag(c, "parent", *parent); err != nil {
-			return err
-		}
-		s, err := readSchemas(c, *name)
+		files := lodeFiles(c)
+		s, err := files.Schemas(*name)
 		if err != nil {
 			return err
 		}
-		src, err := readLode(c, args[0])
+		src, err := files.Read(args[0])
 		if err != nil {
 			return err
 		}
@@ -167,28 +134,19 @@ func lodeCompileCommand() *cobra.Command {
 func lodeDecodeCommand() *cobra.Command {
 	c := command("lode decode", cobra.ExactArgs(1))
 	c.Aliases = []string{"restore"}
-	names := schemasFlag(c)
-	out := outputFlag(c)
-	expect := c.Flags().String("expect", "", "refuse a value with another fingerprint, 64 hex digits")
+	names, out, want := schemasFlag(c), outputFlag(c), schema.Hash{}
+	hashFlag(c, &want, "expect", "refuse a value with another fingerprint")
 	as := c.Flags().String("as", "", "the version to read it as, or latest (default: the one it was written under)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if *expect == "" && c.CalledAs() == "restore" {
+		if want == (schema.Hash{}) && c.CalledAs() == "restore" {
 			return perdure.Invalid(errors.New("restore needs the fingerprint it is to have; give --expect, or use " +
 				"decode"))
 		}
-		want, err := hashFlag(c, "expect", *expect)
+		f, reg, err := lodeFile(c, args[0], *names)
 		if err != nil {
 			return err
 		}
-		reg, err := registry(c, *names)
-		if err != nil {
-			return err
-		}
-		file, err := readLode(c, args[0])
-		if err != nil {
-			return err
-		}
-		text, err := reg.JSON(file, want, *as)
+		text, err := reg.JSON(f.Bytes, want, *as)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", c.CalledAs(), args[0], err)
 		}
@@ -197,15 +155,24 @@ func lodeDecodeCommand() *cobra.Command {
 	return c
 }
 
+// lodeFile is the file of a value, and the schemas to read it by.
+func lodeFile(c *cobra.Command, name string, schemas []string) (f schema.File, reg *schema.Registry, err error) {
+	files := lodeFiles(c)
+	if reg, err = files.Registry(schemas...); err == nil {
+		f, err = files.File(name)
+	}
+	return f, reg, err
+}
+
 func lodeFingerprintCommand() *cobra.Command {
 	c := command("lode fingerprint", cobra.MinimumNArgs(1))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, name := range args {
-			b, err := readLode(c, name)
+			f, err := lodeFiles(c).File(name)
 			if err != nil {
 				return err
 			}
-			h, err := schema.Fingerprint(b)
+			h, err := schema.Fingerprint(f.Bytes)
 			if err != nil {
 				return fmt.Errorf("fingerprint %s: %w", name, err)
 			}
@@ -224,27 +191,14 @@ func lodeFingerprintCommand() *cobra.Command {
 
 func lodeVerifyCommand() *cobra.Command {
 	c := command("lode verify", cobra.ExactArgs(1))
-	names := schemasFlag(c)
-	expect := c.Flags().String("expect", "", "the fingerprint it must have, 64 hex digits")
+	names, want := schemasFlag(c), schema.Hash{}
+	hashFlag(c, &want, "expect", "the fingerprint it must have")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		want, err := hashFlag(c, "expect", *expect)
+		f, reg, err := lodeFile(c, args[0], *names)
 		if err != nil {
 			return err
 		}
-		reg, err := registry(c, *names)
-		if err != nil {
-			return err
-		}
-		b, err := readLode(c, args[0])
-		if err != nil {
-			return err
-		}
-		if want != (schema.Hash{}) {
-			if _, err := schema.Restore(b, want, reg); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-		}
-		d, err := schema.File{Name: args[0], Bytes: b}.Describe(reg)
+		d, err := f.Verify(reg, want)
 		if err != nil {
 			return err
 		}
@@ -255,91 +209,44 @@ func lodeVerifyCommand() *cobra.Command {
 
 // chainOf is the files of a chain, and the schemas to read them by.
 func chainOf(c *cobra.Command, schemas, names []string) ([]schema.File, *schema.Registry, error) {
-	reg, err := registry(c, schemas)
+	files := lodeFiles(c)
+	reg, err := files.Registry(schemas...)
 	if err != nil {
 		return nil, nil, err
 	}
-	var files []schema.File
-	for _, name := range names {
-		b, err := disk.ReadFile(name, perdure.MaxBody)
-		if err != nil {
-			return nil, nil, err
-		}
-		files = append(files, schema.File{Name: name, Bytes: b})
-	}
-	return files, reg, nil
+	files.Read = func(name string) ([]byte, error) { return disk.ReadFile(name, perdure.MaxBody) }
+	all, err := files.Files(names...)
+	return all, reg, err
 }
 
 func lodeChainCommand() *cobra.Command {
 	c := command("lode verify-chain", cobra.MinimumNArgs(1))
+	var o schema.ChainOptions
 	names := schemasFlag(c)
-	head := c.Flags().String("head", "", "the fingerprint the last file must have, 64 hex digits")
-	after := c.Flags().String("after", "", "the fingerprint of the value the first file follows, 64 hex digits")
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		var o schema.ChainOptions
-		if o.Head, err = hashFlag(c, "head", *head); err != nil {
-			return err
-		}
-		if o.After, err = hashFlag(c, "after", *after); err != nil {
-			return err
-		}
+	hashFlag(c, &o.Head, "head", "the fingerprint the last file must have")
+	hashFlag(c, &o.After, "after", "the fingerprint of the value the first file follows")
+	c.RunE = func(c *cobra.Command, args []string) error {
 		files, reg, err := chainOf(c, *names, args)
 		if err != nil {
 			return err
 		}
 		chain, err := schema.VerifyPart(files, reg, o)
-		return printChain(c, chain, err)
+		if err != nil && jsonFlag(c) {
+			err = &answered{err}
+		}
+		return errors.Join(err, say(c, chain, "%s", chain))
 	}
 	return c
 }
 
-// printChain prints what was found of a chain.
-func printChain(c *cobra.Command, chain *schema.Chain, err error) error {
-	w := c.OutOrStdout()
-	if jsonFlag(c) {
-		result := struct {
-			OK       bool                 `json:"ok"`
-			Head     schema.Hash          `json:"head,omitzero"`
-			Links    []schema.Link        `json:"links"`
-			Problems []*perdure.Rejection `json:"problems,omitempty"`
-		}{err == nil, chain.Head(), chain.Links, chain.Problems}
-		if err != nil {
-			err = &answered{err}
-		}
-		return errors.Join(err, term.WriteJSON(w, result))
-	}
-	gone := 0
-	for _, l := range chain.Links {
-		mark := ""
-		if l.Gone {
-			gone, mark = gone+1, "  gone"
-		}
-		if _, err := fmt.Fprintf(w, "%s  %s%s\n", l.Fingerprint, l.Name, mark); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	collected := ""
-	if gone > 0 {
-		collected = fmt.Sprintf(", %d of them gone", gone)
-	}
-	_, err = fmt.Fprintf(w, "ok: a chain of %d%s, head %s\n", len(chain.Links), collected, chain.Head())
-	return err
-}
-
 func lodeLatestCommand() *cobra.Command {
 	c := command("lode latest", cobra.MinimumNArgs(1))
+	var o schema.ChainOptions
 	names := schemasFlag(c)
 	agent := c.Flags().String("agent", "", "whose files: the field agentName of their values")
-	after := c.Flags().String("after", "", "the fingerprint of the value the first file follows, 64 hex digits")
+	hashFlag(c, &o.After, "after", "the fingerprint of the value the first file follows")
 	only := c.Flags().Bool("name", false, "print the name of the file only")
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		var o schema.ChainOptions
-		if o.After, err = hashFlag(c, "after", *after); err != nil {
-			return err
-		}
+	c.RunE = func(c *cobra.Command, args []string) error {
 		files, reg, err := chainOf(c, *names, args)
 		if err != nil {
 			return err
@@ -351,9 +258,8 @@ func lodeLatestCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if *only && !jsonFlag(c) {
-			_, err = fmt.Fprintln(c.OutOrStdout(), last.Name)
-			return err
+		if *only {
+			return say(c, last, "%s\n", last.Name)
 		}
 		return say(c, last, "%s  %s\n", last.Fingerprint, last.Name)
 	}
@@ -397,20 +303,15 @@ func lodeGCCommand() *cobra.Command {
 
 func lodeStateCommand() *cobra.Command {
 	c := command("lode state", cobra.ExactArgs(1))
-	h := lookFlag(c)
-	names := schemasFlag(c)
+	h, names, parent := lookFlag(c), schemasFlag(c), schema.Hash{}
 	as := c.Flags().String("as", "latest", "the version to read it as")
 	file := c.Flags().StringP("output", "o", "", "write it as a .vein file")
-	before := c.Flags().String("parent", "", "with -o: the fingerprint of the value before, 64 hex digits")
+	hashFlag(c, &parent, "parent", "with -o: the fingerprint of the value before")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		parent, err := hashFlag(c, "parent", *before)
-		if err != nil {
-			return err
-		}
-		if *before != "" && *file == "" {
+		if parent != (schema.Hash{}) && *file == "" {
 			return perdure.Invalid(errors.New("--parent is about a .vein file; name one with -o"))
 		}
-		more, err := readSchemas(c, *names...)
+		more, err := lodeFiles(c).Schemas(*names...)
 		if err != nil {
 			return err
 		}
@@ -422,13 +323,9 @@ func lodeStateCommand() *cobra.Command {
 			if *file == "" {
 				return printState(c, t)
 			}
-			value, err := t.Value()
+			b, err := t.Vein(parent)
 			if err != nil {
 				return err
-			}
-			b, err := schema.Pack(t.Schema, value, schema.Options{Embed: true, Parent: parent})
-			if err != nil {
-				return fmt.Errorf("state of %s: %w", view.Called(at.Agent), err)
 			}
 			return writeVein(c, *file, b)
 		})
@@ -456,7 +353,7 @@ func lodeUpgradeCommand() *cobra.Command {
 		if *name != "" {
 			names = append(names, *name)
 		}
-		more, err := readSchemas(c, names...)
+		more, err := lodeFiles(c).Schemas(names...)
 		if err != nil {
 			return err
 		}
@@ -476,15 +373,7 @@ func lodeUpgradeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.print(r, func(w io.Writer) error {
-				when := "already"
-				if r.Seq > 0 {
-					when = fmt.Sprintf("now (seq %d)", r.Seq)
-				}
-				_, err := fmt.Fprintf(w, "%s: its state is of %s version %d %s\n", view.Called(a), t.Schema.Name(),
-					r.Version, when)
-				return err
-			})
+			return out.say(r, "%s\n", r)
 		})
 	}
 	return c

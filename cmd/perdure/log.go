@@ -29,11 +29,11 @@ func logCommand() *cobra.Command {
 		if err := l.prepare(c); err != nil {
 			return err
 		}
-		if r, on, err := through(c, out); on {
+		if r, err := through(c); err != nil || r != nil {
 			if err != nil {
 				return err
 			}
-			return r.log(args[0], l)
+			return l.away(r, args[0])
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
 			id, err := home.Find(ctx, s, arg)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,69 +25,41 @@ func lsCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		if r, on, err := through(c, out); on {
-			if err != nil {
-				return err
-			}
-			return r.ls(f)
-		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			lines, err := h.List(ctx, s, f)
-			if err != nil {
-				return err
-			}
-			err = list(out, lines, func(w io.Writer) error { return listings(w, lines, time.Now()) })
-			for i := range lines {
-				if what, fix := lines[i].Wrong(); what != "" {
-					note(c, "%s; %s", what, fix)
-				}
-			}
+		agents, err := agentsOf(h)
+		if err != nil {
 			return err
-		})
+		}
+		lines, err := agents.List(c.Context(), f)
+		if err != nil {
+			return err
+		}
+		err = list(out, lines, func(w io.Writer) error { return listings(w, lines, time.Now()) })
+		for i := range lines {
+			if wrong := lines[i].WrongText(); wrong != "" {
+				note(c, "%s", wrong)
+			}
+		}
+		return err
 	}
 	return c
 }
 
 // filterFlags adds the flags that select agents.
 func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
-	fl := c.Flags()
-	var states []string
-	wordsFlag(c, &states, "state", perdure.State(0).CanonNames()[1:], "only those in this state; may be repeated")
-	kind := fl.String("kind", "", "only those of this kind")
-	scope := fl.String("scope", "", "only those in this scope or below")
-	labels := fl.StringToString("label", nil, "only those with this label, name=value; may be repeated")
-	name := fl.String("name", "", "only those with this name; * and ? are wildcards")
-	since := fl.String("since", "", "only those with an entry since this time, or within this duration")
-	limit := fl.Int("limit", 0, "list at most N (default all)")
+	x, f := new(home.Selection), c.Flags()
+	wordsFlag(c, &x.States, "state", perdure.State(0).CanonNames()[1:], "only those in this state; may be repeated")
+	f.StringVar(&x.Kind, "kind", "", "only those of this kind")
+	f.StringVar(&x.Scope, "scope", "", "only those in this scope or below")
+	f.StringToStringVar(&x.Labels, "label", nil, "only those with this label, name=value; may be repeated")
+	f.StringVar(&x.Name, "name", "", "only those with this name; * and ? are wildcards")
+	f.StringVar(&x.Since, "since", "", "only those with an entry since this time, or within this duration")
+	f.IntVar(&x.Limit, "limit", 0, "list at most N (default all)")
 	return func(now time.Time) (perdure.Filter, error) {
-		f := perdure.Filter{Name: *name, Kind: *kind, Scope: *scope, Labels: *labels, Limit: *limit}
-		if *limit < 0 {
-			return f, fmt.Errorf("--limit %d: want 0 or more", *limit)
+		selected, err := x.Filter(now)
+		if err != nil {
+			err = fmt.Errorf("--%w", err)
 		}
-		for _, word := range states {
-			var s perdure.State
-			err := s.UnmarshalText([]byte(word))
-			if err == nil && s == 0 {
-				err = errors.New("want the name of a state")
-			}
-			if err != nil {
-				return f, fmt.Errorf("--state: %w", err)
-			}
-			f.States = append(f.States, s)
-		}
-		if *scope != "" {
-			if err := perdure.CheckScope(*scope); err != nil {
-				return f, fmt.Errorf("--scope: %w", err)
-			}
-		}
-		if *since != "" {
-			at, err := home.ParseMoment(*since, now)
-			if err != nil {
-				return f, fmt.Errorf("--since: %w", err)
-			}
-			f.Since = perdure.TimeOf(at)
-		}
-		return f, nil
+		return selected, err
 	}
 }
 

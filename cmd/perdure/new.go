@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,30 +26,18 @@ func newCommand() *cobra.Command {
 		if err := flags.apply(c, &f); err != nil {
 			return perdure.Invalid(err)
 		}
-		if r, on, err := through(c, out); on {
-			if err != nil {
-				return err
-			}
-			return r.create(&f)
-		}
-		if len(f.Approvers)+len(f.Delegates) > 0 {
-			if _, err := h.KeyPath(); err != nil {
-				return err
-			}
-			if err := h.NameKeys(&f); err != nil {
-				return err
-			}
-		}
-		g, err := f.Genesis(time.Now())
+		agents, err := agentsOf(h)
 		if err != nil {
-			return perdure.Invalid(err)
+			return err
 		}
-		return h.use(true, func(ctx context.Context, s perdure.Store) error {
-			if err := f.Refer(h.Home, *file, &g); err != nil {
-				return err
-			}
-			return create(ctx, h, out, s, g)
-		})
+		made, err := agents.Create(c.Context(), &f, *file)
+		if err != nil {
+			return err
+		}
+		if _, near := agents.(home.Near); near && f.Advisor == "" {
+			noAdvisor(c.Context(), h)
+		}
+		return out.say(made, "%s %s\n", view.InLine(made.Name), made.Agent)
 	}
 	return c
 }
@@ -141,21 +127,4 @@ func readIntent(c *cobra.Command, file string) (f home.IntentFile, err error) {
 		return nil
 	})
 	return f, err
-}
-
-// made is what a command that makes an agent prints.
-type made struct {
-	Agent perdure.AgentID `json:"agent"`
-	Name  string          `json:"name,omitempty"`
-}
-
-// create stores a new agent and prints it.
-func create(ctx context.Context, h *homeFlag, out *output, s perdure.Store, g perdure.Genesis) error {
-	a, err := h.Create(ctx, s, g)
-	if err != nil {
-		return err
-	}
-	noAdvisor(ctx, h, &g)
-	name := a.Fold().Intent.Name
-	return out.say(made{a.ID(), name}, "%s %s\n", view.InLine(name), a.ID())
 }

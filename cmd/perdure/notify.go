@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,16 +37,6 @@ func notifier(h *homeFlag) (*notify.Notifier, error) {
 	return n, nil
 }
 
-// destination is the one of a name.
-func destination(n *notify.Notifier, name string) (*notify.Destination, error) {
-	for i := range n.Destinations {
-		if n.Destinations[i].Name == name {
-			return &n.Destinations[i], nil
-		}
-	}
-	return nil, perdure.WithHint(perdure.Missing("no destination "+name), "see perdure notify ls")
-}
-
 func notifyLsCommand() *cobra.Command {
 	c := command("notify ls", cobra.NoArgs)
 	h, out := storeFlag(c), outputFlags(c)
@@ -79,12 +68,6 @@ func notifyLsCommand() *cobra.Command {
 	return c
 }
 
-// sentLine is what notify test and notify retry print.
-type sentLine struct {
-	Destination string `json:"destination"`
-	Taken       int    `json:"taken"`
-}
-
 func notifyTestCommand() *cobra.Command {
 	c := command("notify test", cobra.ExactArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
@@ -93,17 +76,11 @@ func notifyTestCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		d, err := destination(n, args[0])
+		took, err := n.Test(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		e := notify.NewEvent(notify.Test, fmt.Sprintf("test-%d", time.Now().UnixNano()),
-			notify.Data{Name: "test", Scope: "test", Summary: "this is a test of perdure notify"})
-		e.Time = time.Now().UTC()
-		if err := d.Sender.Send(c.Context(), &e); err != nil {
-			return fmt.Errorf("%s did not take it: %w", d.Name, err)
-		}
-		return out.say(sentLine{d.Name, 1}, "%s took it\n", d.Name)
+		return out.say(took, "%s took it\n", took.Destination)
 	}
 	return c
 }
@@ -116,36 +93,18 @@ func notifyRetryCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		these := n.Destinations
-		if len(args) == 1 {
-			d, err := destination(n, args[0])
-			if err != nil {
-				return err
-			}
-			these = []notify.Destination{*d}
+		all, failed := n.RetryAll(c.Context(), args...)
+		if all == nil {
+			return failed
 		}
-		all, failed := retryAll(c.Context(), n, these)
-		return errors.Join(list(out, all, func(w io.Writer) error {
+		return errors.Join(list(out, all, func(w io.Writer) (err error) {
 			for _, s := range all {
-				if _, err := fmt.Fprintf(w, "%s took %s\n", s.Destination,
-					view.Several(int64(s.Taken), "event")); err != nil {
-					return err
+				if err == nil {
+					_, err = fmt.Fprintf(w, "%s took %s\n", s.Destination, view.Several(int64(s.Taken), "event"))
 				}
 			}
-			return nil
+			return err
 		}), failed)
 	}
 	return c
-}
-
-// retryAll sends what was given up again to each, whatever the others do.
-func retryAll(ctx context.Context, n *notify.Notifier, these []notify.Destination) (all []sentLine, failed error) {
-	for i := range these {
-		taken, err := n.Retry(ctx, &these[i])
-		all = append(all, sentLine{these[i].Name, taken})
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s did not take the rest: %w", these[i].Name, err))
-		}
-	}
-	return all, failed
 }

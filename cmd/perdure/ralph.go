@@ -1,16 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/ralph"
 )
@@ -77,22 +76,17 @@ func runRalph(m *memoryFlags, x *home.Ralph) error {
 	}
 	x.Report = func(s ralph.Step) {
 		if out.Steps = append(out.Steps, s); format == formatTable {
-			_, _ = fmt.Fprintln(m.c.OutOrStdout(), stepLine(s)) // the work does not depend on it
+			_, _ = fmt.Fprintln(m.c.OutOrStdout(), s) // the work does not depend on it
 		}
 	}
-	role := *m.role
-	if role == "" {
-		if role = os.Getenv(roleEnv); role == "" {
-			role = ralphRole
-		}
-	}
+	role := cmp.Or(*m.role, os.Getenv(roleEnv), ralphRole)
 	return m.h.UseWorkspace(m.c.Context(), true, func(ctx context.Context, w *workspace.Workspace) error {
 		res, err := m.h.RunRalph(ctx, w, role, x)
 		if err != nil {
 			return err
 		}
 		out.Result = res
-		if err := m.out.print(&out, func(w io.Writer) error { return writeRalph(w, res) }); err != nil {
+		if err := m.out.say(&out, "%s\n", res); err != nil {
 			return err
 		}
 		if res.Left > 0 {
@@ -100,27 +94,4 @@ func runRalph(m *memoryFlags, x *home.Ralph) error {
 		}
 		return nil
 	})
-}
-
-func stepLine(s ralph.Step) string {
-	line := fmt.Sprintf("%s  %-11s %s", s.Time.Local().Format("15:04:05"), s.State, view.OneLine(s.Title, 60))
-	if s.Attempt > 1 {
-		line += fmt.Sprintf(" (attempt %d)", s.Attempt)
-	}
-	if s.Note != "" {
-		line += ": " + view.OneLine(s.Note, 120)
-	}
-	return line
-}
-
-func writeRalph(w io.Writer, r *ralph.Result) error {
-	text := fmt.Sprintf("%d done in %d iterations, %d left", r.Done, r.Iterations, r.Left)
-	if r.Stopped != "" {
-		text += ": " + r.Stopped
-	}
-	for _, t := range r.GivenUp {
-		text += "\ngiven up: " + view.OneLine(t, 80)
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
 }

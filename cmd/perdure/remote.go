@@ -1,20 +1,19 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/show"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -65,15 +64,17 @@ func unserved(c *cobra.Command) {
 // forServers are the flags of commands that can go through a server.
 var forServers = []string{"server", "server-key", "token-file"}
 
-// remote is a server that a command goes through.
-type remote struct {
-	*client.Client
-	c   *cobra.Command
-	out *output
+// agentsOf is where the agents of a command are: behind a server, or in its home.
+func agentsOf(h *homeFlag) (home.Agents, error) {
+	away, err := through(h.c)
+	if away != nil || err != nil {
+		return away, err
+	}
+	return home.Near{Home: h.Home}, nil
 }
 
-// through is the server that a command is to go through; on is false if it is to use a store.
-func through(c *cobra.Command, out *output) (r *remote, on bool, err error) {
+// through is the server that a command is to go through; nil: it is to use a store.
+func through(c *cobra.Command) (*home.Away, error) {
 	flag := func(name, env string) string {
 		if v, err := c.Flags().GetString(name); err == nil && v != "" {
 			return v
@@ -82,156 +83,121 @@ func through(c *cobra.Command, out *output) (r *remote, on bool, err error) {
 	}
 	url := flag("server", serverEnv)
 	if url == "" {
-		return nil, false, nil
+		return nil, nil
 	}
 	if f := c.Flags().Lookup("store"); f != nil && f.Changed {
 		if c.Flags().Changed("server") {
-			return nil, true, perdure.Invalid(
-				errors.New("--store and --server both say where agents are; use one of them"),
-			)
+			return nil, perdure.Invalid(
+				errors.New("--store and --server both say where agents are; use one of them"))
 		}
-		return nil, false, nil // what was typed comes before the environment
+		return nil, nil // what was typed comes before the environment
 	}
-	r = &remote{&client.Client{URL: url, Token: os.Getenv(tokenEnv)}, c, out}
-	if file := flag("token-file", ""); file != "" {
-		b, err := disk.ReadFile(file, 4<<10)
-		if err != nil {
-			return nil, true, err
+	away := &home.Away{Client: &client.Client{URL: url, Token: os.Getenv(tokenEnv)}, OwnKey: func() (*perdure.Signer,
+		error) {
+		h := &home.Home{Looks: true, Note: func(text string) { note(c, "%s", text) }}
+		if err := h.Locate(); err != nil {
+			return nil, err
 		}
-		r.Token = strings.TrimSpace(string(b))
-	}
-	if err := r.keys(flag("server-key", serverKeyEnv)); err != nil {
-		return nil, true, err
-	}
+		return h.Key()
+	}}
 	inForce.server, inForce.home = url, nil
 	if !c.Flags().Changed("server") {
 		inForce.server = ""
 	}
-	return r, true, nil
+	return away, away.Identify(flag("token-file", ""), flag("server-key", serverKeyEnv))
 }
 
-// keys pins the key of the server. Without a token, this home's key says who asks.
-func (r *remote) keys(pin string) (err error) {
-	if pin != "" {
-		if r.Pin, _, err = perdure.ParseKey(pin); err != nil {
-			return perdure.Invalid(fmt.Errorf("--server-key: %w", err))
+// away is log of an agent behind a server.
+func (l *logged) away(r *home.Away, arg string) error {
+	ctx := l.out.c.Context()
+	if l.talk {
+		said, before, err := r.Transcript(ctx, arg, l.last)
+		if err != nil {
+			return err
 		}
+		if before && (l.last == 0 || l.last > home.MaxLast) {
+			note(l.out.c, "a server gives the conversation of the last %d entries; there is more before", home.MaxLast)
+		}
+		return list(l.out, said, func(w io.Writer) error {
+			for i := range said {
+				if _, err := fmt.Fprintln(w, term.Said(&said[i], term.StyleOf(w), l.whole)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	if r.Token != "" || !strings.HasPrefix(r.URL, "https:") {
-		return nil
-	}
-	s, err := r.ownKey()
-	if s == nil || err != nil {
+	var values []view.Line
+	listed := l.format == formatJSON || l.format == formatYAML
+	err := r.Log(ctx, arg, l.Choice, l.last, l.follow, func(one view.Line) error {
+		if listed {
+			values = append(values, one)
+			return nil
+		}
+		one.Much = l.much
+		return l.out.line(l.format, one, func(s term.Style) string { return term.Line(one, s) })
+	})
+	if err != nil || !listed {
 		return err
 	}
-	cert, err := home.Certificate(s)
-	r.Certificate = &cert
-	return err
+	return list(l.out, values, nil)
 }
 
-// ownKey is the key of the home this command would use without a server; nil: there is none.
-func (r *remote) ownKey() (*perdure.Signer, error) {
-	h := &home.Home{Looks: true, Note: func(text string) { note(r.c, "%s", text) }}
-	if err := h.Locate(); err != nil {
-		return nil, err
+// away is tail of agents behind a server.
+func (t *tailed) away(r *home.Away, args []string) error {
+	return r.Follow(t.out.c.Context(), args, t.Choice, t.last, func(one view.AgentLine) error {
+		label := view.CalledBy(one.Name, one.Agent)
+		return t.line(label, one.Line, one.Line)
+	})
+}
+
+// verifyAway has a server verify a memory.
+func verifyAway(out *output, r *home.Away, args []string, f *verifyFlag) error {
+	if len(args) > 1 || f.trusted || f.policy || f.attest || f.shallow || f.parent != "" || len(f.heads) > 0 {
+		return perdure.Invalid(errors.New("a server verifies every link, hash and signature, and nothing else; " +
+			"export the agent and verify the file with the other flags"))
 	}
-	return h.Key()
-}
-
-// get reads a value as the server sends it.
-func (r *remote) get(path string) (raw json.RawMessage, err error) {
-	_, err = r.Do(r.c.Context(), "GET", path, nil, &raw)
-	return raw, err
-}
-
-// print prints a value of the server: as text for people, or in the format asked for.
-func (r *remote) print(raw json.RawMessage, text func(io.Writer) error) error {
-	format, err := r.out.check()
+	v, err := r.Verify(out.c.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	if format == formatTable {
-		return text(r.c.OutOrStdout())
-	}
-	return r.value(format, raw)
+	return out.print(v, func(w io.Writer) error {
+		return show.Checked(w, v.Rows, v.OK)
+	})
 }
 
-// value prints a value of the server in a format for programs.
-func (r *remote) value(format string, raw json.RawMessage) error {
-	if format != formatYAML {
-		return r.out.value(r.c.OutOrStdout(), format, raw)
+// exportAway writes an agent behind a server as a capsule.
+func exportAway(out *output, r *home.Away, agent string, e *exporting) error {
+	if e.set != "" || e.Detached || e.Move || len(e.Recipients) > 0 || e.Schema {
+		return perdure.Invalid(errors.New("through a server an agent is exported whole, with its signatures inside; " +
+			"leave out --set, --detached, --move, --to and --schema"))
 	}
-	d, err := perdure.DataFromJSON(raw)
+	if !out.c.Flags().Changed("depth") {
+		e.depth = ""
+	}
+	if e.toStdout {
+		_, err := r.Export(out.c.Context(), e.Out, agent, e.form.value, e.depth)
+		return err
+	}
+	file, n, err := r.ExportFile(out.c.Context(), e.File, agent, e.form.value, e.depth, e.Replace)
 	if err != nil {
 		return err
 	}
-	return r.out.value(r.c.OutOrStdout(), format, d.Value())
+	return out.say(map[string]any{"file": file, "bytes": n}, "%s: %d bytes\n", file, n)
 }
 
-// values prints values of the server: as a table, or in the format asked for.
-func (r *remote) values(raw []json.RawMessage, table func(io.Writer) error) error {
-	format, err := r.out.check()
-	switch {
-	case err != nil:
+// importAway has a server take an agent in.
+func importAway(out *output, r *home.Away, src io.Reader, older bool) error {
+	a, err := r.Import(out.c.Context(), src, older)
+	if err != nil {
 		return err
-	case format == formatTable:
-		return table(r.c.OutOrStdout())
-	case format == formatLines:
-		for _, one := range raw {
-			if err := r.value(format, one); err != nil {
-				return err
+	}
+	return out.print(a, func(w io.Writer) (err error) {
+		for _, line := range a.Text {
+			if err == nil {
+				_, err = fmt.Fprintln(w, here(line))
 			}
 		}
-		return nil
-	}
-	if raw == nil {
-		raw = []json.RawMessage{}
-	}
-	all, err := json.Marshal(raw)
-	if err != nil {
 		return err
-	}
-	return r.value(format, all)
-}
-
-// timeOf reads a time of a server; "never" and nothing are none.
-func timeOf(text string) perdure.Time {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return perdure.TimeOf(t)
-}
-
-// lineFrom is a line of a server as one of a store is.
-func lineFrom(l *client.Line, much int) view.Line {
-	out := view.Line{Seq: l.Seq, Entry: l.Entry, Time: timeOf(l.Time), Origin: l.Origin, What: l.What, Tool: l.Tool,
-		Parent: l.Parent, Much: much}
-	if k, err := view.ParseName[perdure.Kind]("kind", l.Kind); err == nil {
-		out.Kind = k
-	}
-	if g, err := view.ParseName[perdure.Signal]("signal", l.Signal); err == nil && l.Signal != "" {
-		out.Signal = g
-	}
-	switch out.Kind { // of these more is said
-	case perdure.KindAdvice:
-		out.Body = perdure.Advice{}
-	case perdure.KindDecision:
-		out.Body = perdure.Decision{}
-	}
-	return out
-}
-
-// sheetOf is what a person answers for, as the server puts it.
-func sheetOf(w *client.Wait) *view.Wait {
-	if w == nil {
-		return nil
-	}
-	rows := make([]view.Row, 0, len(w.Sheet))
-	for _, r := range w.Sheet {
-		rows = append(rows, view.Row{Label: r.Label, Text: r.Text})
-	}
-	return &view.Wait{Agent: w.Agent, Name: w.Name, Kind: w.Kind, Decision: w.Decision, Digest: w.Digest, Tool: w.Tool,
-		What: w.What, Why: w.Why, Asked: w.Asked, Quorum: w.Quorum, Approved: w.Approved, Since: timeOf(w.Since),
-		Expires: timeOf(w.Expires), Answer: here(w.Answer), Others: w.Others, Given: rows, GivenHead: w.Head}
+	})
 }

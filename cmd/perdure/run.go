@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,9 +62,12 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	if err != nil {
 		return err
 	}
-	called := view.Called(ran.Now)
 	err = r.out.print(ran, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, ranText(ran, called, now, term.WidthOf(w)))
+		text, result := ran.Text(now)
+		if text = term.Hang(text, 2, term.WidthOf(w)); result != "" {
+			text += "\n" + term.Paragraphs("  ", result, term.WidthOf(w))
+		}
+		_, err := fmt.Fprintln(w, text)
 		return err
 	})
 	if err != nil {
@@ -76,24 +78,11 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 
 // ranError is how a command ends that left an agent where it stands; nil: well.
 func ranError(ran *home.Ran) error {
-	called := view.Called(ran.Now)
-	what, hint := ran.Stuck()
-	if ran.Unadvised() {
-		name := ran.Now.Fold().Intent.Advisor
-		if name != "" {
-			name += "="
-		}
-		hint += "; for this run alone, add --advisor " + name + "anthropic:MODEL"
+	err := ran.Err()
+	if errors.Is(err, home.ErrUnwell) {
+		return &answered{err}
 	}
-	switch {
-	case ran.Ended != nil && ran.Ended.Signal != perdure.OK:
-		return &answered{fmt.Errorf("%s %w", called, home.ErrUnwell)}
-	case what != "":
-		return perdure.WithHint(errors.New(called+what), hint)
-	case hint != "":
-		return perdure.WithHint(fmt.Errorf("%s %w", called, home.ErrPerson), hint)
-	}
-	return nil
+	return err
 }
 
 // asking runs an agent until it rests. On a terminal, what policy asks about is asked in place, and the agent goes on
@@ -140,24 +129,4 @@ func (r *running) once(ctx context.Context, n *perdure.Node, id perdure.AgentID)
 		}
 	})
 	return idle, errors.Join(err, show())
-}
-
-// ranText is where the agent stands, for people.
-func ranText(r *home.Ran, name string, now time.Time, width int) string {
-	if r.Ended != nil {
-		text := name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
-		if r.Ended.Result != nil {
-			text += "\n" + term.Paragraphs("  ", view.AnswerText(r.Ended.Result), width)
-		}
-		return text
-	}
-	why, timed := r.Why, false
-	if len(r.Reasons) > 0 {
-		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
-	}
-	text := fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
-	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
-		text += "; next look at " + view.Moment(r.Until, now)
-	}
-	return term.Hang(strings.TrimSuffix(text, ": "), 2, width)
 }

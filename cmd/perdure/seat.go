@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +56,7 @@ func seatTakeCommand() *cobra.Command {
 		if r == nil {
 			return err
 		}
-		return errors.Join(out.print(r, func(w io.Writer) error { return writeSeats(w, r) }), err)
+		return errors.Join(out.say(r, "%s\n", here(r.String())), err)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
@@ -77,20 +75,4 @@ func seatTakeCommand() *cobra.Command {
 		})
 	}
 	return c
-}
-
-// write is what was taken, for people.
-func writeSeats(w io.Writer, r *home.SeatsTaken) error {
-	_, err := fmt.Fprintf(w, "%s taken: what must happen once is decided here now\n",
-		view.Several(int64(len(r.Agents)), "seat"))
-	if n := int64(len(r.Recalled)); n > 0 && err == nil {
-		_, err = fmt.Fprintf(w, "what export --move wrote of %s must not be imported any more, anywhere: destroy it\n",
-			view.Several(n, "agent"))
-	}
-	for _, f := range r.Failed {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s: %s\n", view.CalledBy(f.Name, f.Agent), view.OneLine(here(f.Why), 0))
-		}
-	}
-	return err
 }

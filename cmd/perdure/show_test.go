@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/view"
 )
 
@@ -103,7 +104,7 @@ func (s *situation) shows(wants ...string) {
 		s.t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := writeSummary(&b, &v, now, false); err != nil {
+	if err := show.Summary(&b, v.Page(now, false), here); err != nil {
 		s.t.Fatal(err)
 	}
 	rows := map[string]bool{}
@@ -134,7 +135,7 @@ func (s *situation) shows(wants ...string) {
 }
 
 func TestShowSaysWhyAnAgentRests(t *testing.T) {
-	inForce.store, inForce.file = "", "" // what commands run before in this process named
+	inForce.store, inForce.home = "", nil // what commands run before in this process named
 	call := func(tool string) perdure.Action { return perdure.Execute{Tool: tool} }
 	for name, test := range map[string]func(t *testing.T){
 		"throttled": func(t *testing.T) {

@@ -16,9 +16,15 @@ var inForce struct {
 	home    *home.Home
 	store   string // --store
 	server  string // --server
-	file    string // the file of an agent, in the place of its name
-	agent   string // that name
 	unknown error  // the command that help was asked for is none
+}
+
+// inFile is the file that stands for an agent in this command, and the name of that agent.
+func inFile() (file, agent string) {
+	if inForce.home == nil {
+		return "", ""
+	}
+	return inForce.home.InFile, inForce.home.Filed
 }
 
 // commands finds commands in a text.
@@ -27,7 +33,8 @@ var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
 // here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A
 // command that names the store already is left alone.
 func here(text string) string {
-	if inForce.store == "" && inForce.file == "" && inForce.server == "" {
+	file, agent := inFile()
+	if inForce.store == "" && file == "" && inForce.server == "" {
 		return text
 	}
 	var b strings.Builder
@@ -49,8 +56,8 @@ func here(text string) string {
 		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
 			b.WriteString(" --server " + view.Pasted(inForce.server))
 		}
-		if rest, ok := strings.CutPrefix(text, " "+inForce.agent); ok && inForce.file != "" {
-			b.WriteString(" " + view.Pasted(inForce.file))
+		if rest, ok := strings.CutPrefix(text, " "+agent); ok && file != "" {
+			b.WriteString(" " + view.Pasted(file))
 			text = rest
 		}
 	}

@@ -27,11 +27,11 @@ func tailCommand() *cobra.Command {
 		if err := t.prepare(c, args, *all); err != nil {
 			return err
 		}
-		if r, on, err := through(c, out); on {
+		if r, err := through(c); err != nil || r != nil {
 			if err != nil {
 				return err
 			}
-			return r.tail(args, t)
+			return t.away(r, args)
 		}
 		if *all {
 			return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.on(s).Everyone(ctx) })
@@ -113,13 +113,18 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 
 // show prints a line.
 func (t *tailed) show(w *view.Follower, one view.Line) error {
-	t.width = max(t.width, utf8.RuneCountInString(w.Label))
-	return t.out.line(t.format, w.AgentLine(one), func(s term.Style) string {
+	return t.line(w.Label, w.AgentLine(one), one)
+}
+
+// line prints a line of an agent that is called so, or the value of it.
+func (t *tailed) line(label string, value any, one view.Line) error {
+	t.width = max(t.width, utf8.RuneCountInString(label))
+	return t.out.line(t.format, value, func(s term.Style) string {
 		if !t.many {
 			return term.Line(one, s)
 		}
-		pad := strings.Repeat(" ", t.width-utf8.RuneCountInString(w.Label)+1)
-		return term.LineAfter(one, s, s.Head(w.Label)+pad, t.width+1)
+		pad := strings.Repeat(" ", t.width-utf8.RuneCountInString(label)+1)
+		return term.LineAfter(one, s, s.Head(label)+pad, t.width+1)
 	})
 }
 

@@ -18,17 +18,18 @@ func toolsCommand() *cobra.Command {
 	p := powerFlags(c)
 	brief := c.Flags().Bool("brief", false, "one line per tool")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if r, on, err := through(c, out); on {
-			if err != nil {
-				return err
-			}
-			return r.tools(strings.Join(args, ""), *brief)
+		r, err := through(c)
+		if err != nil {
+			return err
 		}
 		text := func(w io.Writer, found []home.ToolUse) error { return show.Tools(w, found, *brief) }
 		find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 			return answers(out, text)(p.ListTools(ctx, h.Home, s, a))
 		}
-		if len(args) > 0 {
+		switch {
+		case r != nil:
+			return answers(out, text)(r.Tools(c.Context(), strings.Join(args, "")))
+		case len(args) > 0:
 			return h.agent(args[0], find)
 		}
 		return h.UseNew(c.Context(), find)

@@ -27,11 +27,14 @@ func verifyCommand() *cobra.Command {
 	}
 	f := verifyFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if r, on, err := through(c, out); on && (len(args) > 1 || !view.IsPath(args[0])) { // a file is here
+		if len(args) > 1 || !view.IsPath(args[0]) { // a file is here
+			r, err := through(c)
 			if err != nil {
 				return err
 			}
-			return r.verify(args, f)
+			if r != nil {
+				return verifyAway(out, r, args, f)
+			}
 		}
 		stream()
 		return f.run(c, h, out, args)

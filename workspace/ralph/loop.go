@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/tasks"
 )
@@ -88,6 +89,30 @@ type Result struct {
 	Stopped    string   `json:"stopped,omitempty"`  // the bound that was met
 }
 
+// String is the step in a line, for people.
+func (s Step) String() string {
+	line := fmt.Sprintf("%s  %-11s %s", s.Time.Local().Format("15:04:05"), s.State, view.OneLine(s.Title, 60))
+	if s.Attempt > 1 {
+		line += fmt.Sprintf(" (attempt %d)", s.Attempt)
+	}
+	if s.Note != "" {
+		line += ": " + view.OneLine(s.Note, 120)
+	}
+	return line
+}
+
+// String is the end in lines, for people.
+func (r *Result) String() string {
+	text := fmt.Sprintf("%d done in %s, %d left", r.Done, view.Several(int64(r.Iterations), "iteration"), r.Left)
+	if r.Stopped != "" {
+		text += ": " + r.Stopped
+	}
+	for _, t := range r.GivenUp {
+		text += "\ngiven up: " + view.OneLine(t, 80)
+	}
+	return text
+}
+
 // NameOf is the name of a list in memory.
 func NameOf(file string) (string, error) {
 	abs, err := filepath.Abs(file)
@@ -145,7 +170,7 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 		case err != nil || t == nil:
 			return res, err
 		case l.MaxIterations > 0 && res.Iterations >= l.MaxIterations:
-			res.Stopped = fmt.Sprintf("%d iterations were made", res.Iterations)
+			res.Stopped = view.Several(int64(res.Iterations), "iteration") + " made"
 			return res, nil
 		case !end.IsZero() && !time.Now().Before(end):
 			res.Stopped = fmt.Sprintf("%v have passed", l.MaxTime)

@@ -1,0 +1,216 @@
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
+)
+
+// MaxLast is how many entries a server gives from the end.
+const MaxLast = 1000
+
+// Log calls show with the entries of a memory that are chosen, the last so many or all, and with follow goes on as they
+// come until the agent has ended.
+func (w *Away) Log(ctx context.Context, arg string, c view.Choice, last int, follow bool,
+	show func(view.Line) error) error {
+	after, err := w.past(ctx, arg, c, last, show)
+	if err != nil || !follow {
+		return err
+	}
+	t := client.Tail{Agent: arg, After: after, Kinds: names(c.Kinds), Tool: c.Tool, Ends: true}
+	return w.follow(ctx, t, c, func(l view.AgentLine) error { return show(l.Line) })
+}
+
+// past shows the entries there are, and returns the position behind them.
+func (w *Away) past(ctx context.Context, arg string, c view.Choice, last int,
+	show func(view.Line) error) (after string, err error) {
+	q := url.Values{"limit": {strconv.Itoa(MaxLast)}, "kind": names(c.Kinds), "signal": names(c.Signals)}
+	if c.Tool != "" {
+		q.Set("tool", c.Tool)
+	}
+	if last > 0 && last <= MaxLast {
+		q.Set("last", strconv.Itoa(last))
+	}
+	var kept []view.Line // of more than a server gives from the end, the last are kept while all are read
+	for {
+		page, _, err := get[client.Lines](ctx, w, "/v1/agents/"+url.PathEscape(arg)+"/entries?"+q.Encode())
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Entries {
+			one, err := lineFrom(&page.Entries[i])
+			switch {
+			case err != nil:
+				return "", err
+			case last > MaxLast:
+				kept = append(kept, one.Line)
+			default:
+				if err := show(one.Line); err != nil {
+					return "", err
+				}
+			}
+		}
+		if kept = slices.Clone(kept[max(len(kept)-last, 0):]); page.Next == "" || q.Has("last") {
+			for _, one := range kept {
+				if err := show(one); err != nil {
+					return "", err
+				}
+			}
+			return page.Position, nil
+		}
+		q.Set("after", page.Next)
+	}
+}
+
+// names are the words of a choice.
+func names[T interface{ String() string }](of []T) (words []string) {
+	for _, x := range of {
+		words = append(words, x.String())
+	}
+	return words
+}
+
+// lineFrom is a line of a server as one of a store is.
+func lineFrom(l *client.Line) (out view.AgentLine, err error) {
+	l.Cursor = ""
+	out = view.AgentLine{Agent: l.Agent, Name: l.Name, Line: view.Line{Seq: l.Seq, Entry: l.Entry, Time: timeOf(l.Time),
+		Origin: l.Origin, What: l.What, Tool: l.Tool, Parent: l.Parent, Signal: signalOf(l.Signal)}}
+	out.JSON, err = json.Marshal(l)
+	if k, bad := view.ParseName[perdure.Kind]("kind", l.Kind); bad == nil {
+		out.Kind = k
+	}
+	switch out.Kind { // of these more is said
+	case perdure.KindAdvice:
+		out.Body = perdure.Advice{}
+	case perdure.KindDecision:
+		out.Body = perdure.Decision{}
+	}
+	return out, err
+}
+
+// signalOf reads a signal of a server; one of a newer server is none here.
+func signalOf(word string) perdure.Signal {
+	g, err := view.ParseName[perdure.Signal]("signal", word)
+	if err != nil || word == "" {
+		return 0
+	}
+	return g
+}
+
+// Transcript is the end of a conversation: of the last entries, at most MaxLast. Before says that there is more.
+func (w *Away) Transcript(ctx context.Context, arg string, last int) (found []view.Said, before bool, err error) {
+	if last <= 0 || last > MaxLast {
+		last = MaxLast
+	}
+	talk, _, err := get[struct {
+		Said   []sentAs[client.Said] `json:"said"`
+		Before bool                  `json:"before"`
+	}](ctx, w, "/v1/agents/"+url.PathEscape(arg)+"/transcript?last="+strconv.Itoa(last))
+	for _, s := range talk.Said {
+		x := &s.value
+		found = append(found, view.Said{Seq: x.Seq, Entry: x.Entry, Time: timeOf(x.Time), Who: x.Who, What: x.What,
+			Text: x.Text, Tool: x.Tool, Signal: signalOf(x.Signal), Sent: s.sent})
+	}
+	return found, talk.Before, err
+}
+
+// follow calls show with the lines of one agent, or of all, as they come.
+func (w *Away) follow(ctx context.Context, t client.Tail, c view.Choice, show func(view.AgentLine) error) error {
+	for l, err := range w.Client.Tail(ctx, t) {
+		if err != nil {
+			return err
+		}
+		one, err := lineFrom(&l)
+		if err == nil && c.Fits(one.Line) {
+			err = show(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Follow calls show with the lines of agents, or of all of them without any, as they come: one call at a time.
+func (w *Away) Follow(ctx context.Context, args []string, c view.Choice, last int,
+	show func(view.AgentLine) error) (err error) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var lock sync.Mutex
+	ended := make(chan error, len(args))
+	for _, arg := range args {
+		go func() {
+			t := client.Tail{Agent: arg, Last: last, Kinds: names(c.Kinds), Tool: c.Tool, Ends: true}
+			ended <- w.follow(ctx, t, c, func(one view.AgentLine) error {
+				lock.Lock()
+				defer lock.Unlock()
+				return show(one)
+			})
+		}()
+	}
+	for range args {
+		if bad := <-ended; bad != nil && err == nil {
+			err = bad
+			stop() // what is wrong with one is said now, not when the others have ended
+		}
+	}
+	return err
+}
+
+// Tools are those of the server's node, and whether an agent may call them.
+func (w *Away) Tools(ctx context.Context, agent string) ([]ToolUse, error) {
+	all, _, err := get[struct {
+		Tools []ToolUse `json:"tools"`
+	}](ctx, w, "/v1/tools?agent="+url.QueryEscape(agent))
+	return all.Tools, err
+}
+
+// Verified is what a server found out about a memory: rows for people, and whether all is well.
+type Verified struct {
+	view.Sent
+	OK   bool
+	Rows []view.PageRow
+}
+
+// Verify has the server verify every link, hash and signature of a memory.
+func (w *Away) Verify(ctx context.Context, arg string) (*Verified, error) {
+	v, sent, err := post[client.Verified](ctx, w, "/v1/agents/"+url.PathEscape(arg)+"/verify", nil)
+	return &Verified{sent, v.OK, rowsFrom(v.Rows)}, err
+}
+
+// ExportFile writes an agent as a capsule to a file, which is new unless it is to be replaced; without a name it is
+// called after the agent. See client.Client.Export for form and depth.
+func (w *Away) ExportFile(ctx context.Context, file, agent, form, depth string, replace bool) (name string, n int64,
+	err error) {
+	if file == "" {
+		a, _, err := w.Client.Show(ctx, agent, "")
+		if err != nil {
+			return "", 0, err
+		}
+		file = capsule.FileName(a.Name, a.Agent)
+	}
+	if info, err := os.Stat(file); err == nil && (!replace || !info.Mode().IsRegular()) {
+		return "", 0, perdure.WithHint(fmt.Errorf("%s is there already", file),
+			"name another FILE, or use --force to replace it")
+	}
+	err = disk.WriteWhole(file, func(to io.Writer) (err error) {
+		n, err = w.Export(ctx, to, agent, form, depth)
+		return err
+	})
+	return file, n, err
+}
