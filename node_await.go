@@ -72,7 +72,10 @@ func (w *waiter) rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-timer.C:
 	case a := <-w.ended:
-		w.ended <- a
+		select {
+		case w.ended <- a:
+		default: // it was told again
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -178,7 +181,7 @@ func (n *Node) enter(id AgentID) {
 }
 
 // leave tells those who wait for the end of an agent, if it has ended.
-func (n *Node) leave(id AgentID, w *work, err error) {
+func (n *Node) leave(id AgentID, w *work) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.working[id]--; n.working[id] == 0 {

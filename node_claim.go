@@ -81,9 +81,19 @@ func (h *renewal) release(ctx context.Context, heads []Hash, due Time) error {
 	if h == nil {
 		return nil
 	}
-	h.mu.Lock()
-	h.timer.Stop()
-	h.timer = nil
-	h.mu.Unlock()
+	h.abandon()
 	return h.store.Release(context.WithoutCancel(ctx), h.claim, heads, due)
+}
+
+// abandon leaves the claim to its lease.
+func (h *renewal) abandon() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
 }

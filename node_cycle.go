@@ -113,6 +113,21 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
+	returned := false
+	defer func() {
+		if !returned { // a tool or an advisor ended this goroutine: a claim renewed for ever would keep everybody away
+			c.abandon()
+		}
+	}()
+	idle, heads, err = n.runHeld(ctx, stop, id, c, over)
+	returned = true
+	return idle, heads, err
+}
+
+// runHeld is runClaimed for what comes back.
+func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
+	idle Idle, heads []Hash, err error,
+) {
 	var w *work
 	was := n.refusals.find(ctx, n, id)
 	r := was.why
@@ -133,10 +148,12 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 	}
 	w.claimed, w.stop = c != nil, stop
 	n.enter(id)
-	idle, err = w.run(ctx, over)
-	w.unmark()
-	n.keep(w)
-	n.leave(id, w, err)
+	func() {
+		defer n.leave(id, w)
+		idle, err = w.run(ctx, over)
+		w.unmark()
+		n.keep(w)
+	}()
 	seen := w.heads
 	if err != nil {
 		seen = nil // what it came to is not known: the entries say when to look, and this node rests it by itself

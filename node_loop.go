@@ -105,9 +105,20 @@ func (l *loop) watch() {
 
 // follow wakes the loop when entries arrive, until the watch ends.
 func (l *loop) follow(w Watcher) (err error) {
-	settled := time.AfterFunc(watchSettles, l.watched)
+	var ends sync.Mutex
+	over := false
+	settled := time.AfterFunc(watchSettles, func() {
+		ends.Lock()
+		defer ends.Unlock()
+		if !over { // else nobody would say any more that it is not watched
+			l.watched()
+		}
+	})
 	defer func() {
 		settled.Stop()
+		ends.Lock()
+		defer ends.Unlock()
+		over = true
 		l.n.watched(false)
 	}()
 	for id, err := range w.Watch(l.ctx) {

@@ -21,7 +21,8 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 			return c.Agent == a.ID() && !c.Ended
 		}) {
 			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended",
-				Notice: r.Ended, Taint: !a.fold.Taint.IsZero()}); err != nil {
+				Notice: r.Ended.heardIn(a.fold.Charter.Scope, parent.fold.Charter.Scope),
+				Taint:  !a.fold.Taint.IsZero()}); err != nil {
 				return err
 			}
 		}
@@ -39,6 +40,16 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 		}
 	}
 	return nil
+}
+
+// heardIn is what a parent in a scope hears of the end of a child in one. A child is in its parent's scope when it is
+// created; where the parent has moved into a narrower one since, whoever is in that may not be in the child's, and
+// reads what the parent is told. Then it is that the child has ended, how, and what it spent.
+func (c ChildEnded) heardIn(child, parent string) ChildEnded {
+	if !InScope(child, parent) {
+		c.Result, c.Note = Data{}, "what it came to stays in its scope: this agent has moved into another since"
+	}
+	return c
 }
 
 // Arrived tells an agent that came from elsewhere and its relatives here what they missed of each other: its parent

@@ -262,7 +262,7 @@ const (
 	// firstInsist and lastInsist are how long a store that could not write an outcome is left alone, at first and at
 	// last.
 	firstInsist = 100 * time.Millisecond
-	lastInsist  = 30 * time.Second
+	lastInsist  = 5 * time.Second
 )
 
 // insist does something in a store. If it must be done, because an outcome nobody else knows would be lost, what may

@@ -40,7 +40,8 @@ func (d *Doctor) strays() {
 		switch name := one.Name(); {
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
 			d.say("stray", Odd, "remove "+path, "%s is neither a file nor a folder", path)
-		case strings.HasSuffix(name, ".part") || strings.Contains(name, ".new-"):
+		case strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "-part") ||
+			strings.Contains(name, ".new-"):
 			d.say("stray", Odd, "remove "+path+" if no perdure is running",
 				"%s was left by something that was cut short", path)
 		case !d.h.Knows(name):

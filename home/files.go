@@ -67,5 +67,5 @@ func (h *Home) personIn(ctx context.Context, w *workspace.Workspace, x *Folder) 
 	if err != nil {
 		return nil, err
 	}
-	return theirs.For(a), nil
+	return theirs.For(ctx, a)
 }

@@ -420,7 +420,7 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 		h.may = true
 		return h, nil
 	}
-	h.may = !Keeps(now.kind) && !keeps && perdure.InScope(f.scope, now.scope) && f.may(ctx,
+	h.may = !Keeps(now.kind) && !keeps && f.in(now.scope) && f.may(ctx,
 		&shelf{agent: h.id, Visibility: Visibility{Team, now.scope}}, "transcripts/"+h.called, KindTurn, false) == nil
 	return h, nil
 }

@@ -180,7 +180,10 @@ func lines(text string) int { return strings.Count(strings.TrimRight(text, "\n")
 
 // CurrentState is the current state of an agent, as models are shown it; empty: it has none.
 func (w *Workspace) CurrentState(ctx context.Context, a *perdure.Agent) (string, error) {
-	r := w.For(a)
+	r, err := w.For(ctx, a)
+	if err != nil {
+		return "", err
+	}
 	d, err := r.Read(ctx, StatePath(r.role), nil)
 	if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrDenied) {
 		return "", nil

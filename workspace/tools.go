@@ -84,7 +84,11 @@ func memoryTool[In, Out any](
 		if err != nil {
 			return out, err
 		}
-		return do(ctx, w.For(a), in, c.Key)
+		r, err := w.For(ctx, a)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, r, in, c.Key)
 	})
 }
 

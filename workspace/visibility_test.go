@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -255,4 +256,72 @@ func TestStrangersAreNoRoles(t *testing.T) {
 	if docs, err := w.Owner().List(t.Context(), workspace.Listed{Prefix: "plans/"}); err != nil || len(docs) != 0 {
 		t.Errorf("listed %s, %v", fmt.Sprint(docs), err)
 	}
+}
+
+// An agent that delegates into a narrower scope, or moves into one, reads nothing more by that: its result goes to whom
+// it works for, and nobody let it in.
+func TestNarrowingAScopeLetsNobodyReadMore(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.hidden() // in acme/ops
+		w.write(w.in("everybody", "acme"), workspace.Draft{Path: "plans/acme.md", Text: "zinnia\n"})
+		ctx, below := t.Context(), "acme/ops"
+		delegates := func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			return perdure.Advice{Actions: []perdure.Action{
+				perdure.Delegate{Intent: perdure.Intent{Goal: "read for me"}, Scope: below,
+					Depth: a.Fold().Charter.Depth - 1},
+				perdure.Sleep{Trigger: perdure.On{Event: "never"}},
+			}}, nil
+		}
+		n := &perdure.Node{Store: w.store, Key: w.key, Trust: w.Node.Trust, Policy: policy.Default(),
+			Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(delegates)}}
+		boss, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x"},
+			Charter: perdure.Charter{Scope: "acme", Depth: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := []*perdure.Agent{boss}
+		for range 2 { // a child and a grandchild
+			a := line[len(line)-1]
+			if _, err := n.RunAgent(ctx, a.ID()); err != nil {
+				t.Fatal(err)
+			}
+			if a, err = n.Load(ctx, a.ID()); err != nil || len(a.Fold().Children) != 1 {
+				t.Fatalf("delegate: %v, %d children", err, len(a.Fold().Children))
+			}
+			if a, err = n.Load(ctx, a.Fold().Children[0].Agent); err != nil || a.Fold().Charter.Scope != below {
+				t.Fatalf("load the child: %v", err)
+			}
+			line = append(line, a)
+		}
+		moved, err := n.CreateAsleep(ctx, perdure.Genesis{Intent: perdure.Intent{Goal: "x"},
+			Charter: perdure.Charter{Scope: "acme"}})
+		if err == nil {
+			_, err = n.Edit(ctx, moved.ID(), perdure.Mutate{Scope: &below}, nil)
+		}
+		if err == nil {
+			moved, err = n.Load(ctx, moved.ID())
+		}
+		if err != nil || moved.Fold().Charter.Scope != below {
+			t.Fatalf("narrow a scope: %v", err)
+		}
+		for i, a := range append(line, moved) {
+			r := w.reader(a)
+			for _, word := range []string{"zebrafish", "zeppelin", "late"} {
+				if found := w.find(r, word); len(found) > 0 {
+					t.Errorf("reader %d in %s finds %s: %v", i, r.Scope(), word, snippets(found))
+				}
+			}
+			if _, err := r.Read(ctx, "plans/zeppelin.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+				t.Errorf("reader %d reads a document of %s: %v", i, below, err)
+			}
+			over := workspace.Draft{Path: "plans/zeppelin.md", Text: "gone\n",
+				Visibility: &workspace.Visibility{Tier: workspace.Team, Scope: below}}
+			if _, err := r.Write(ctx, over); !errors.Is(err, perdure.ErrDenied) {
+				t.Errorf("reader %d writes over what it does not see: %v", i, err)
+			}
+			if found := w.find(r, "zinnia"); len(found) != 1 {
+				t.Errorf("reader %d finds %d documents of the scope it began in, want one", i, len(found))
+			}
+		}
+	})
 }

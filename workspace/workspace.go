@@ -33,8 +33,9 @@ type Workspace struct {
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
 
-	mu    sync.Mutex
-	known map[perdure.AgentID]standing
+	mu     sync.Mutex
+	known  map[perdure.AgentID]standing
+	births map[perdure.AgentID]birth
 }
 
 // DefaultScope is where roles belong if nobody says.
@@ -58,8 +59,9 @@ type Reader struct {
 	role  string
 	agent perdure.AgentID // of the role; zero: the owner
 	scope string
-	by    string // who speaks, for what is written
-	key   string // of a call that may be made again
+	line  []string // the scopes that it and those it descends from began in, see lineOf
+	by    string   // who speaks, for what is written
+	key   string   // of a call that may be made again
 
 	loaded *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
 }
@@ -79,18 +81,23 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
 	}
-	return w.For(a), nil
+	return w.For(ctx, a)
 }
 
-// For reads and writes as an agent, which must count here.
-func (w *Workspace) For(a *perdure.Agent) *Reader {
+// For reads and writes as an agent, which must count here. What is for a scope that it, or an agent it descends from,
+// did not begin in is not for it: narrowing a scope, and delegating into a narrower one, let nobody read more.
+func (w *Workspace) For(ctx context.Context, a *perdure.Agent) (*Reader, error) {
+	line, err := w.lineOf(ctx, a.ID())
+	if err != nil {
+		return nil, err
+	}
 	f := a.Fold()
 	role := f.Intent.Name
 	if checkRole(role) != nil {
 		role = a.ID().Short()
 	}
-	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, by: role + " for " +
-		w.Node.Key.Name}
+	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, line: line,
+		by: role + " for " + w.Node.Key.Name}, nil
 }
 
 // SpokenBy is the reader for what somebody else says in its name: a client, a model.
@@ -265,7 +272,7 @@ func (r *Reader) sees(s *shelf) bool {
 	case Private:
 		return s.agent == r.agent
 	case Team, Custom:
-		return perdure.InScope(r.scope, s.Scope)
+		return r.in(s.Scope)
 	case Public:
 		return true
 	}
@@ -284,9 +291,16 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 	if v.Scope == "" {
 		v.Scope = r.scope
 	}
-	if !r.agent.IsZero() && v.Tier != Public && !perdure.InScope(r.scope, v.Scope) {
-		return shelf{}, fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role,
-			r.scope, v.Scope)
+	if !r.agent.IsZero() && v.Tier != Public && !r.in(v.Scope) {
+		err := fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role, r.scope,
+			v.Scope)
+		if perdure.InScope(r.scope, v.Scope) { // those it descends from are not
+			began := slices.MinFunc(r.line, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+			err = perdure.WithHint(fmt.Errorf("%w: %s began in scope %s, and reads and writes nothing for %s",
+				perdure.ErrDenied, r.role, began, v.Scope),
+				"write it for custom:"+began+", or keep it in private notes")
+		}
+		return shelf{}, err
 	}
 	g := perdure.Genesis{
 		Intent: perdure.Intent{Name: "workspace-" + string(v.Tier), Kind: perdure.WorkspaceKind, Goal: "keeps the " +
@@ -353,13 +367,13 @@ func (r *Reader) Hides(a *perdure.Agent) bool {
 	case f.Intent.Kind == perdure.WorkspaceKind:
 		return !r.sees(&shelf{agent: a.ID(), Visibility: Visibility{Tier(f.Intent.Labels[tierLabel]), f.Charter.Scope}})
 	}
-	return !perdure.InScope(r.scope, f.Charter.Scope)
+	return !r.in(f.Charter.Scope)
 }
 
 // HidesListed is Hides by what an index says: true is for certain, false is to be asked of the agent.
 func (r *Reader) HidesListed(l perdure.Listing) bool {
 	return !r.agent.IsZero() && l.Agent != r.agent && (l.Kind == roleKind ||
-		!Keeps(l.Kind) && !perdure.InScope(r.scope, l.Scope))
+		!Keeps(l.Kind) && !r.in(l.Scope))
 }
 
 // ScopeFor is where an agent belongs that the reader starts: in its own scope. One in another, or below, would read

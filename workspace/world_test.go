@@ -98,7 +98,17 @@ func (w *world) in(role, scope string) *workspace.Reader {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.For(a)
+	return w.reader(a)
+}
+
+// reader reads as an agent.
+func (w *world) reader(a *perdure.Agent) *workspace.Reader {
+	w.t.Helper()
+	r, err := w.For(w.t.Context(), a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
 }
 
 func (w *world) write(r *workspace.Reader, d workspace.Draft) *workspace.Document {

@@ -239,3 +239,44 @@ func TestRoleReachesNoAgentsOfOtherScopes(t *testing.T) {
 		}
 	}
 }
+
+// An agent reads nothing by delegating to a child in a narrower scope, or by moving into one: the child's result would
+// come back to it, and nobody let either of them in.
+func TestNarrowerScopeOpensNoDocuments(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok("doc", "write", "plans/salaries.md", "Bob has 1234567", "--visibility", "custom:home/hr")
+	p.ok("doc", "write", "plans/lunch.md", "Lunch is at 7654321", "--visibility", "custom:home")
+	p.write(".perdure/node.yaml", `advisors: {boss: "script:../boss.yaml", clerk: "script:../clerk.yaml", mover: "script:../mover.yaml"}
+`)
+	const reads = `  - do:
+      - execute: {tool: document_read, args: {path: plans/salaries.md}}
+      - execute: {tool: memory_search, args: {query: "Bob has"}}
+      - execute: {tool: document_list, args: {}}
+  - execute: {tool: document_read, args: {path: plans/lunch.md}}
+`
+	p.write("boss.yaml", `turns:
+  - delegate: {name: clerk, goal: read it for me, advisor: clerk, scope: home/hr}
+  - sleep: {children: all}
+  - end: {}
+`)
+	p.write("clerk.yaml", "turns:\n"+reads+"  - end: {}\n")
+	p.write("mover.yaml", "turns:\n  - mutate: {scope: home/hr}\n"+reads+"  - end: {}\n")
+	p.ok("new", "know it all", "--name", "boss", "--advisor", "boss", "--scope", "home", "--depth", "1")
+	p.ok("new", "know it all", "--name", "mover", "--advisor", "mover", "--scope", "home")
+	p.ok("new", "count salaries", "--name", "insider", "--advisor", "clerk", "--scope", "home/hr")
+	p.ok("run", "boss")
+	for _, name := range []string{"clerk", "mover", "insider"} {
+		p.ok("run", name)
+		if scope := strings.TrimSpace(p.ok("show", name, "--jq", ".charter.scope")); scope != `"home/hr"` && scope != "home/hr" {
+			t.Fatalf("%s is in %s", name, scope)
+		}
+		log := p.ok("log", name, "--json")
+		if got, want := strings.Contains(log, "1234567"), name == "insider"; got != want {
+			t.Errorf("%s read a document of home/hr: %v, want %v", name, got, want)
+		}
+		if !strings.Contains(log, "7654321") {
+			t.Errorf("%s did not read a document of home", name)
+		}
+	}
+}

@@ -257,7 +257,35 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-func (s *Store) backup(ctx context.Context, path string) error {
+func (s *Store) backup(ctx context.Context, path string) (err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	vacant := func() error {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is there already, or cannot be looked at: a backup overwrites nothing", path)
+		}
+		return nil
+	}
+	if err := vacant(); err != nil {
+		return err
+	}
+	r, err := disk.Reserve(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Release()) }()
+	if err := s.copyTo(ctx, r.Temp); err != nil {
+		return err
+	}
+	if err := vacant(); err != nil { // somebody may have made it meanwhile
+		return err
+	}
+	return errors.Join(disk.Rename(r.Temp, path), disk.Sync(filepath.Dir(path)))
+}
+
+// copyTo copies the store to a folder that it makes. Part of it is there when that goes wrong.
+func (s *Store) copyTo(ctx context.Context, path string) error {
 	if err := disk.Mkdir(path, 0o700); err != nil {
 		return err
 	}
@@ -276,7 +304,7 @@ func (s *Store) backup(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	return nil
+	return disk.Sync(path)
 }
 
 // copyFile copies a file durably.

@@ -2,6 +2,7 @@ package dir
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -107,5 +108,46 @@ func TestAnIndexThatNamesAnotherFileIsNotFollowed(t *testing.T) {
 	if a, err := perdure.Load(t.Context(), s, ids[0]); !errors.Is(err, perdure.ErrNotFound) &&
 		(err != nil || a.ID() != ids[0]) {
 		t.Errorf("got %v, want the agent that was named, or none", err)
+	}
+}
+
+// A backup has its name when it is complete, and the next one removes what a killed one left.
+func TestABackupIsThereWhenItIsComplete(t *testing.T) {
+	from, ids := begun(t, "one", "two")
+	s := open(t, from)
+	to := t.TempDir()
+	path := filepath.Join(to, "copy")
+	half := filepath.Join(to, "copy.new-00c0ffee")
+	if err := os.Mkdir(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(half, "x.agent"), path + ".perdure-part"} {
+		if err := os.WriteFile(name, []byte("half of it"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(to)
+	if err != nil || len(left) != 1 || left[0].Name() != "copy" {
+		t.Errorf("left: %v, %v; want the backup alone", left, err)
+	}
+	copied := open(t, path)
+	for _, id := range ids {
+		if _, err := perdure.Load(t.Context(), copied, id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Backup(t.Context(), path); err == nil {
+		t.Error("a backup was overwritten")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Backup(ctx, filepath.Join(to, "none")); err == nil {
+		t.Error("a backup that was stopped went well")
+	}
+	if left, err = os.ReadDir(to); err != nil || len(left) != 1 {
+		t.Errorf("left of a backup that was stopped: %v, %v", left, err)
 	}
 }

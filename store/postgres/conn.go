@@ -135,6 +135,12 @@ func passing(err error) bool {
 		broken(err)
 }
 
+// nameless reports whether a server cannot be reached because there is none of that name.
+func nameless(err error) bool {
+	var lookup *net.DNSError
+	return errors.As(err, &lookup) && lookup.IsNotFound
+}
+
 // broken reports whether an error is of a connection that has ended.
 func broken(err error) bool {
 	text := err.Error()

@@ -266,7 +266,46 @@ func TestAServerThatIsGoneIsNamed(t *testing.T) {
 	if _, err := s.Heads(t.Context(), w.agent.ID()); !errors.As(err, &hint) {
 		t.Fatalf("heads from a server that is gone: %v", err)
 	}
-	if _, err := Open(t.Context(), server.URL(), Options{}); !errors.As(err, &hint) {
+	began := time.Now()
+	if _, err := Open(t.Context(), server.URL(), Options{Patience: 300 * time.Millisecond}); !errors.As(err, &hint) {
 		t.Fatalf("open: %v, want what to do", err)
 	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("open gave up after %v, want about its patience", took)
+	}
+	if _, err := Open(ctx, server.URL(), Options{}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("open that nobody waits for: %v", err)
+	}
+}
+
+// TestOpeningWaitsForAServerThatRestarts opens a store while its server is down, and starts.
+func TestOpeningWaitsForAServerThatRestarts(t *testing.T) {
+	server := pgtest.Start(t)
+	w := newWriter(t, open(t, server.URL(), Options{}))
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	type opened struct {
+		s   *Store
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		s, err := Open(t.Context(), server.URL(), Options{Existing: true})
+		done <- opened{s, err}
+	}()
+	select {
+	case got := <-done:
+		t.Fatalf("open while the server is down: %v, want that it waits", got.err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	if err := server.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	got := <-done
+	if got.err != nil {
+		t.Fatalf("open while the server restarts: %v", got.err)
+	}
+	defer func() { _ = got.s.Close() }()
+	w.kept(t, got.s)
 }

@@ -36,6 +36,10 @@ type Options struct {
 // DefaultPatience is how long a call waits for a server that cannot be reached: a restart and a failover are shorter.
 const DefaultPatience = 30 * time.Second
 
+// openPatience is how long Open waits at most for a server that cannot be reached: one that restarts is back sooner,
+// and whoever named a wrong one is told soon enough.
+const openPatience = 15 * time.Second
+
 // Store is an open store. Its methods may be called by any number of goroutines.
 type Store struct {
 	label    string // as people may read it: no password
@@ -71,7 +75,8 @@ var (
 )
 
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses a server that is too
-// old or a standby, and a store of a newer version. An older one is brought to this version while others use it.
+// old or a standby, and a store of a newer version. An older one is brought to this version while others use it. A
+// server that cannot be reached, or starts, is waited for as long as Patience says, up to 15 seconds.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	name, err := Parse(url)
 	if err != nil {
@@ -93,7 +98,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		s.patience = DefaultPatience
 	}
 	s.bell.store, s.watch.store = s, s
-	if err := s.meet(ctx, name, o); err != nil {
+	if err := s.reach(ctx, name, o); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", s.label, advise(err, name))
 	}
 	for range committers {
@@ -104,10 +109,35 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// meet looks at the server and brings the schema to this version, on one connection; then it sets up the pool.
-func (s *Store) meet(ctx context.Context, name *Name, o Options) error {
+// reach is meet, with patience for a server that stops or starts at the moment.
+func (s *Store) reach(ctx context.Context, name *Name, o Options) error {
+	most := min(s.patience, openPatience)
+	deadline, wait := time.Now().Add(most), firstRetry
+	for {
+		err := s.meet(ctx, name, o, max(time.Until(deadline), time.Second))
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil || !passing(err) || nameless(err) {
+			return err
+		}
+		if time.Now().Add(wait).After(deadline) {
+			return err
+		}
+		if !pause(ctx, s.ended, wait) {
+			return ctx.Err()
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+// meet looks at the server and brings the schema to this version, on one connection, which is to be there within a
+// time; then it sets up the pool.
+func (s *Store) meet(ctx context.Context, name *Name, o Options, connect time.Duration) error {
 	cfg := name.config.Copy()
-	c, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	connecting, cancel := context.WithTimeout(ctx, connect)
+	c, err := pgx.ConnectConfig(connecting, cfg.ConnConfig)
+	cancel()
 	if err != nil {
 		return err
 	}

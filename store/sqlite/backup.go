@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // Backup writes a consistent copy of the store to a path that does not exist yet: the store as of one moment after the
-// call began; others write on meanwhile.
+// call began; others write on meanwhile. What a killed backup to the same path left is removed.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -39,15 +38,25 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 var errPruned = errors.New("bodies were pruned while they were copied: try again")
 
 func (s *Store) backup(ctx context.Context, path string) (err error) {
-	for _, p := range []string{path, folderOf(path)} {
-		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is there already, or cannot be looked at: a backup overwrites nothing", p)
-		}
+	if err := vacant(path); err != nil {
+		return err
 	}
-	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
-	defer func() {
-		err = errors.Join(err, os.RemoveAll(temp), os.RemoveAll(folderOf(temp)))
-	}()
+	r, err := disk.Reserve(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Release()) }()
+	if err := vacant(path); err != nil { // somebody else may just have made it
+		return err
+	}
+	if r.Left { // the bodies have their name before the file has
+		if err := os.RemoveAll(folderOf(path)); err != nil {
+			return err
+		}
+	} else if err := vacant(folderOf(path)); err != nil {
+		return err
+	}
+	temp := r.Temp
 	c, err := dial(s.path, "rw", "busy_timeout=10000")
 	if err != nil {
 		return err
@@ -92,6 +101,14 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		}
 	}
 	return errors.Join(disk.Sync(temp), place(temp, path), disk.Sync(filepath.Dir(path)))
+}
+
+// vacant refuses a path at which there is something.
+func vacant(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is there already, or cannot be looked at: a backup overwrites nothing", path)
+	}
+	return nil
 }
 
 // ownFeed takes the id of the feed out of a copy: the store goes on with it, and the copy, once restored, would give

@@ -233,10 +233,11 @@ func (w *writer) commit(batch ...*request) {
 	}
 }
 
-// firstReopen and lastReopen are how long a file that could not be written is left alone, at first and at last.
+// firstReopen and lastReopen are how long a file that could not be written is left alone, at first and at last: less
+// than a lease, so that a node goes on about when its claims on agents would have ended.
 const (
 	firstReopen = time.Second
-	lastReopen  = 30 * time.Second
+	lastReopen  = 5 * time.Second
 )
 
 // reopen opens a file anew that a write went wrong with, once it has been left alone for a while. A failed sync must

@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A backup that was killed is made up for by the next one to the same place: nothing of it is left, and nothing of it
+// is taken for a backup.
+func TestTheNextBackupRemovesWhatAKilledOneLeft(t *testing.T) {
+	dir := t.TempDir()
+	s := openBench(t, filepath.Join(dir, "store"))
+	g, a := begin(t, newSigner(t), "x")
+	if err := s.Append(t.Context(), a.ID(), nil, g); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	path := filepath.Join(to, "b.db")
+	for _, name := range []string{"b.db.new-00c0ffee", "b.db.new-00c0ffee-journal", "b.db.new-00c0ffee-blobs/body",
+		"b.db-blobs/body", "b.db.perdure-part"} {
+		at := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, []byte("half of it"))
+	}
+	if err := s.Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadDir(to)
+	if err != nil || len(all) != 1 || all[0].Name() != "b.db" {
+		t.Errorf("left: %v, %v; want the backup alone", all, err)
+	}
+	copied := openBench(t, path)
+	if count(t, copied, a.ID()) != 1 {
+		t.Error("the backup lacks the agent")
+	}
+	// What is somebody else's is overwritten by none.
+	other := filepath.Join(to, "c.db")
+	if err := os.Mkdir(folderOf(other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Backup(t.Context(), other); err == nil {
+		t.Error("a backup took the bodies of something else for its own")
+	}
+}
