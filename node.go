@@ -292,7 +292,7 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	}
 	var err error
 	if w.behind, err = n.behind(ctx, w.a); err == nil {
-		n.see(w.a, w.behind)
+		n.see(ctx, w.a, w.behind)
 	}
 	return w, err
 }

@@ -89,7 +89,7 @@ func (w *work) commit(ctx context.Context) error {
 	if err == nil {
 		w.logDeeds(ctx)
 		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
-		w.n.see(w.a, w.behind)
+		w.n.see(ctx, w.a, w.behind)
 		return nil
 	}
 	if !errors.Is(err, ErrConflict) {

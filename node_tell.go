@@ -66,7 +66,7 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, erro
 	case err != nil:
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	n.see(told, nil)
+	n.see(ctx, told, nil)
 	n.remember(told)
 	return event, nil
 }

@@ -23,7 +23,8 @@ type Visitor struct {
 	Person *perdure.Signer
 	// Key is the key they have shown that they have, where no secret is shared; zero: none.
 	Key perdure.Key
-	// Speaks says that what they say is a person's word: they may answer what agents ask people. A program may not.
+	// Speaks says that what they say is a person's word: they may answer what agents ask people, resume agents and
+	// settle what is in doubt. A program may not.
 	Speaks bool
 	Scope  string   // of the agents there are for them; AnyScope: all
 	Verbs  []string // nil: all
@@ -172,7 +173,7 @@ func (d *Desk) verb(
 	verb, arg string,
 	do func(context.Context, *perdure.Agent) (*perdure.Entry, error),
 ) (*Told, error) {
-	if err := v.May(verb); err != nil {
+	if err := v.may(verb); err != nil {
 		return nil, err
 	}
 	id, err := d.Find(ctx, v, arg)
@@ -231,7 +232,7 @@ func verbOf(ev *perdure.Event) string {
 
 // mayTell refuses an event that the visitor may not send anywhere, and one without a name.
 func (d *Desk) mayTell(v *Visitor, ev *perdure.Event) error {
-	if err := d.mayAnswer(v, verbOf(ev)); err != nil {
+	if err := v.may(verbOf(ev)); err != nil {
 		return err
 	}
 	if ev.Name == "" {
@@ -270,15 +271,19 @@ func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.
 	return a.Fold().Received(&ev), nil
 }
 
-// mayAnswer refuses an answer of a program, and any other verb the visitor has no right to.
-func (d *Desk) mayAnswer(v *Visitor, verb string) error {
+// personal are the verbs that are a person's word: whoever answers for people, lets an agent go on, or says that what
+// happened did not, so that it happens again, has looked.
+var personal = []string{VerbAnswer, VerbResume, VerbSettle}
+
+// may refuses a person's word of a program, and any verb the visitor has no right to.
+func (v *Visitor) may(verb string) error {
 	if err := v.May(verb); err != nil {
 		return err
 	}
-	if verb == VerbAnswer && !v.Speaks {
+	if !v.Speaks && slices.Contains(personal, verb) {
 		return perdure.WithHint(
-			fmt.Errorf("%w: %s is a program: no person stands behind its token, so it cannot answer for one",
-				perdure.ErrDenied, v.Name),
+			fmt.Errorf("%w: %s is a program: no person stands behind its token, so it cannot %s for one",
+				perdure.ErrDenied, v.Name, doing(verb)),
 			"make a token for a person: perdure token new NAME --person",
 		)
 	}
@@ -287,9 +292,6 @@ func (d *Desk) mayAnswer(v *Visitor, verb string) error {
 
 // Answer answers what an agent asks people.
 func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told, error) {
-	if err := d.mayAnswer(v, VerbAnswer); err != nil {
-		return nil, err
-	}
 	return d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
 		return d.Node.Answer(ctx, a.ID(), text)
 	})
@@ -524,6 +526,22 @@ func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
 	return nil
 }
 
+// mayAdd refuses a visitor who may not bring entries of an agent that is here: its scope is theirs to import into. The
+// error wraps ErrNotFound if it is not here.
+func (d *Desk) mayAdd(ctx context.Context, v *Visitor, id perdure.AgentID) error {
+	if err := v.May(VerbImport); err != nil || v.Everything() && v.grants == nil {
+		return err
+	}
+	a, err := d.load(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil {
+		return fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
+	}
+	return nil
+}
+
 // Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by
 // keys that are not trusted here.
 func (d *Desk) Import(
@@ -541,10 +559,8 @@ func (d *Desk) Import(
 		return nil, err
 	}
 	if !v.Everything() || v.grants != nil {
-		a, err := d.load(ctx, head.Agent)
-		if err == nil && v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || err != nil &&
-			!errors.Is(err, perdure.ErrNotFound) {
-			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
+		if err := d.mayAdd(ctx, v, head.Agent); err != nil && !errors.Is(err, perdure.ErrNotFound) {
+			return nil, err
 		}
 		admit := in.Admit
 		in.Admit = func(a *perdure.Agent) perdure.Verdict {

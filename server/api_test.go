@@ -110,7 +110,8 @@ func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
 		t.Errorf("fork: got %+v", forked)
 	}
 	w.call(all, "POST", "/v1/agents/again/pause", client.Note{Note: "wait"}, 200, &told)
-	w.call(all, "POST", "/v1/agents/again/resume", nil, 200, &told)
+	w.problem(all, "POST", "/v1/agents/again/resume", nil, 403) // a program does not let it go on
+	w.call(w.human(), "POST", "/v1/agents/again/resume", nil, 200, &told)
 	w.call(all, "POST", "/v1/agents/again/edit",
 		client.Edit{Goal: new("something else"), Set: map[string]json.RawMessage{"x": json.RawMessage("1")}},
 		200, &told)
