@@ -170,7 +170,7 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	if w.unanswered(o.Decision) || o.Signal != OK {
 		return w.unanswered(o.Decision), nil
 	}
-	there, err := w.entry(ctx, e.Name)
+	there, err := w.a.Find(ctx, w.n.Store, e.Name)
 	return there == nil, err
 }
 

@@ -182,7 +182,8 @@ func (n *Node) dueAsFolded(ctx context.Context, a *Agent) error {
 		return nil // it is due at once; or nothing but a snapshot of it is here
 	}
 	now := time.Now()
-	said, is := a.recent(heads[0]).Due, a.fold.Due(now)
+	said := a.recent(heads[0]).Due
+	is, _ := a.fold.dueIn(n.placed.Load(), now)
 	if said == is || said != 0 && is != 0 && max(said, is) <= TimeOf(now) {
 		return nil
 	}

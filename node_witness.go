@@ -33,7 +33,7 @@ func (a *Agent) Behind(ctx context.Context, s Store, seen []Hash) ([]Hash, error
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	for e, err := range Memory(ctx, s, a.ID()) {
+	for e, err := range Backwards(ctx, s, a.ID(), nil) {
 		if err != nil {
 			return nil, fmt.Errorf("look for what agent %s had: %w", a.ID().Short(), err)
 		}

@@ -251,15 +251,24 @@ type Pruner interface {
 	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
 }
 
-// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Parter gets them in one
-// Put.
+// putBytes is up to how much of a sequence is added in one Put. A store that takes in a sequence has to know all it
+// holds of the agent, or writes that anew: what is short must cost what is new.
+const putBytes = 8 << 20
+
+// PutAll durably adds the entries of a sequence to a store, all or none. A short one is one Put, and so is a longer one
+// where the store is no Parter.
 func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
-	if p, ok := s.(Parter); ok {
-		return p.PutAll(ctx, id, entries)
-	}
-	all, err := collect(entries)
-	if err != nil {
-		return err
+	p, streams := s.(Parter)
+	var all []*Entry
+	size := 0
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if size += len(e.HeaderBytes()) + len(e.BodyBytes()); streams && size > putBytes {
+			return p.PutAll(ctx, id, entries)
+		}
+		all = append(all, e)
 	}
 	return s.Put(ctx, id, all...)
 }

@@ -25,15 +25,20 @@ type Away struct {
 
 var _ Agents = (*Away)(nil)
 
+// ReadToken is the token in a file; if none is named, another.
+func ReadToken(file, or string) (string, error) {
+	if file == "" {
+		return or, nil
+	}
+	b, err := disk.ReadFile(file, 4<<10)
+	return strings.TrimSpace(string(b)), err
+}
+
 // Identify says who asks: by a token in a file, if one is named, else by the key of a home here, where the server can
 // be shown one. Pin is the key of the server, if it is known.
 func (w *Away) Identify(tokenFile, pin string) (err error) {
-	if tokenFile != "" {
-		b, err := disk.ReadFile(tokenFile, 4<<10)
-		if err != nil {
-			return err
-		}
-		w.Token = strings.TrimSpace(string(b))
+	if w.Token, err = ReadToken(tokenFile, w.Token); err != nil {
+		return err
 	}
 	if pin != "" {
 		if w.Pin, _, err = perdure.ParseKey(pin); err != nil {

@@ -147,6 +147,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		for i := range out {
 			out[i].Standing = out[i].said(now)
 		}
+		if err == nil {
+			err = h.unattended(ctx, s, out, now)
+		}
 	}()
 	out = make([]Listed, len(found))
 	known := map[perdure.AgentID]bool{}
@@ -410,6 +413,29 @@ func (l *Listed) Wrong() (what, fix string) {
 		return view.CalledBy(l.Name, l.Agent) + ": " + l.Older.What(), l.Older.Fix()
 	}
 	return "", ""
+}
+
+// unattended corrects the standing of agents that were at work when their node died: nobody runs them now.
+func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
+	at, err := view.AttendanceOf(ctx, s)
+	if err != nil || !at.Known {
+		return err
+	}
+	for i := range out {
+		l := &out[i]
+		if l.Damaged != "" || l.Older != nil || !at.Died(l.Agent) && (l.Standing != "running" || at.Held(l.Agent)) {
+			continue
+		}
+		a, err := h.Load(ctx, s, l.Agent)
+		switch {
+		case err != nil: // what is wrong with it is said elsewhere
+		case len(at.Strays(a, now)) > 0:
+			l.Standing = "waiting"
+		case at.Unattended(a, nil, now):
+			l.Standing = "ready"
+		}
+	}
+	return nil
 }
 
 // said is where an agent stands, or what is wrong with it.
