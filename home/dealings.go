@@ -185,14 +185,33 @@ func (d *Dealings) Owing(ctx context.Context, peer string, by time.Time, limit i
 	return all, rows.Err()
 }
 
-// paid notes what came of passing an agent: nil, it is done; else it is tried again later.
-func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
-	if fault == nil {
-		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ?", peer, o.Agent.String())
+// take notes that agents that are owed are about to be passed: what is owed of them from then on is not paid with it.
+func (d *Dealings) take(ctx context.Context, peer string, all []Owed) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
 		return err
 	}
-	_, err := d.db.ExecContext(ctx,
-		"INSERT OR REPLACE INTO owed (peer, agent, why, tries, next) VALUES (?, ?, ?, ?, ?)",
-		peer, o.Agent.String(), withDo(fault), o.Tries+1, int64(perdure.TimeOf(next)))
+	now := perdure.TimeOf(time.Now())
+	for i := range all {
+		all[i].Next = now // never zero, as what is owed anew has it
+		if _, err = tx.ExecContext(ctx, "UPDATE owed SET next = ? WHERE peer = ? AND agent = ?", int64(now), peer,
+			all[i].Agent.String()); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// paid notes what came of passing an agent that was taken: nil, it is done; else it is tried again later. One that is
+// owed anew since stays so.
+func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
+	if fault == nil {
+		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ? AND next = ?", peer,
+			o.Agent.String(), int64(o.Next))
+		return err
+	}
+	_, err := d.db.ExecContext(ctx, `UPDATE owed SET why = ?, tries = ?, next = CASE next WHEN ? THEN ? ELSE next END
+		WHERE peer = ? AND agent = ?`,
+		withDo(fault), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), peer, o.Agent.String())
 	return err
 }
