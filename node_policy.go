@@ -338,7 +338,13 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		if _, err := f.ChildGenesis(&x, d.Advice); err != nil {
 			return "delegate", err.Error()
 		}
+		if KeepsDocuments(x.Intent.Kind) {
+			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
+		}
 	case Mutate:
+		if err := f.Remakes(&x); err != nil {
+			return "kind", err.Error()
+		}
 		if !x.StateSchema.IsZero() {
 			return "state-schema",
 				"the schema of a state changes together with the state, by whoever keeps the agent: perdure lode " +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,21 +211,31 @@ func (w *Away) Diff(ctx context.Context, from, to string) (*Diff, error) {
 	return out, nil
 }
 
-// Inbox is what waits for people.
+// Inbox is what waits for people. The server answers by pages, chats last on each.
 func (w *Away) Inbox(ctx context.Context) (found []view.Wait, faults error, err error) {
-	all, _, err := get[struct {
-		Waits  []sentAs[client.Wait] `json:"waits"`
-		Faults string                `json:"faults"`
-	}](ctx, w, "/v1/waits")
-	if all.Faults != "" {
-		faults = errors.New(all.Faults)
+	for cursor := ""; ; {
+		page, _, err := get[struct {
+			Waits  []sentAs[client.Wait] `json:"waits"`
+			Faults string                `json:"faults"`
+			Next   string                `json:"next"`
+		}](ctx, w, "/v1/waits?limit=1000&cursor="+url.QueryEscape(cursor))
+		if err != nil {
+			return nil, nil, err
+		}
+		if page.Faults != "" {
+			faults = errors.Join(faults, errors.New(page.Faults))
+		}
+		for i := range page.Waits {
+			wait := sheetOf(&page.Waits[i].value)
+			wait.Sent = page.Waits[i].sent
+			found = append(found, *wait)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
 	}
-	for i := range all.Waits {
-		wait := sheetOf(&all.Waits[i].value)
-		wait.Sent = all.Waits[i].sent
-		found = append(found, *wait)
-	}
-	return found, faults, err
+	slices.SortStableFunc(found, view.ChatsLast)
+	return found, faults, nil
 }
 
 // sheetOf is what a person answers for, as the server puts it.

@@ -32,7 +32,8 @@ type Visitor struct {
 	grants []grant
 	Link   *Bound // the one question they may answer; nil: any
 	token  *Token
-	host   bool // the owner of the home where they are at home
+	hook   string // the name of the hook they are behind; empty: of none
+	host   bool   // the owner of the home where they are at home
 }
 
 // Visit is who has a token, or what is wrong with it.
@@ -73,6 +74,8 @@ func (v *Visitor) ID() string {
 		return "token " + v.token.ID
 	case !v.Key.IsZero():
 		return "key " + v.Key.String()
+	case v.hook != "":
+		return "hook " + v.hook
 	}
 	return "owner"
 }
@@ -201,15 +204,8 @@ func (d *Desk) Event(
 	arg string,
 	ev perdure.Event,
 ) (e *perdure.Entry, before bool, err error) {
-	verb := VerbEvent
-	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
-		verb = VerbAnswer
-	}
-	if err := v.may(verb); err != nil {
+	if err := d.mayTell(v, &ev); err != nil {
 		return nil, false, err
-	}
-	if ev.Name == "" {
-		return nil, false, perdure.Invalid(errors.New("an event needs a name"))
 	}
 	id, err := d.named(ctx, v, arg)
 	if err != nil {
@@ -220,22 +216,48 @@ func (d *Desk) Event(
 		return nil, false, err
 	}
 	defer done()
-	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
-	if ev.ID != "" || v.grants != nil {
-		var a *perdure.Agent
-		if a, err = d.load(ctx, id); err == nil {
-			scope := a.Fold().Charter.Scope
-			err = v.MayIn(verb, scope)
-			ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
-			before = a.Fold().Received(&ev)
-		}
-	}
-	if err == nil {
-		e, err = d.Node.Tell(ctx, id, ev)
-	}
-	if errors.Is(err, perdure.ErrNotFound) {
+	if e, before, err = d.tell(ctx, v, id, ev); errors.Is(err, perdure.ErrNotFound) {
 		err = missing(arg)
 	}
+	return e, before, err
+}
+
+// verbOf is the verb that an event takes.
+func verbOf(ev *perdure.Event) string {
+	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
+		return VerbAnswer
+	}
+	return VerbEvent
+}
+
+// mayTell refuses an event that the visitor may not send anywhere, and one without a name.
+func (d *Desk) mayTell(v *Visitor, ev *perdure.Event) error {
+	if err := v.may(verbOf(ev)); err != nil {
+		return err
+	}
+	if ev.Name == "" {
+		return perdure.Invalid(errors.New("an event needs a name"))
+	}
+	return nil
+}
+
+// tell is Event in the agent's turn.
+func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perdure.Event) (e *perdure.Entry,
+	before bool, err error) {
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	if ev.ID != "" || v.grants != nil {
+		a, err := d.load(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		scope := a.Fold().Charter.Scope
+		if err := v.MayIn(verbOf(&ev), scope); err != nil {
+			return nil, false, err
+		}
+		ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
+		before = a.Fold().Received(&ev)
+	}
+	e, err = d.Node.Tell(ctx, id, ev)
 	return e, before, err
 }
 

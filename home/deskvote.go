@@ -64,14 +64,22 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 		return nil, false, err
 	}
 	defer done()
-	entries, err := d.Node.PrepareVote(ctx, a.ID(), v.Person.Key(), v.Person.Name, vote)
-	if err == nil {
-		entries, err = v.Person.SignVote(entries, a.ID(), vote)
-	}
+	entries, err := d.signed(ctx, v, a, "", vote)
 	if err != nil {
 		return nil, false, err
 	}
 	return d.take(ctx, v, a, q, entries)
+}
+
+// signed is the commit by which the visitor answers, signed by them; message is the id of the message it came in, if
+// it came in one.
+func (d *Desk) signed(ctx context.Context, v *Visitor, a *perdure.Agent, message string,
+	vote perdure.Approval) ([]*perdure.Entry, error) {
+	entries, err := d.Node.PrepareVoteOf(ctx, a.ID(), v.Person.Key(), v.Person.Name, message, vote)
+	if err != nil {
+		return nil, err
+	}
+	return v.Person.SignVote(entries, a.ID(), vote)
 }
 
 // Prepare is the commit by which a key would answer, without its signature, and what it answers. Nothing is stored.

@@ -51,6 +51,8 @@ type Store struct {
 	feed    arrivals
 	noticed glance    // when arrivals were last looked for
 	listed  time.Time // the same
+	walked  walked
+	looked  int64 // how many agents were looked at to list some
 }
 
 var (
