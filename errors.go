@@ -15,6 +15,9 @@ var (
 	ErrTerminated = errors.New("agent has ended")
 	// ErrDenied says that whoever asked has no right to it; nothing was changed.
 	ErrDenied = errors.New("denied")
+	// ErrFull says that the agent has not seen so much of what it was told that there is no room for more: nothing was
+	// written. Tell it again once it has run.
+	ErrFull = errors.New("its inbox is full")
 	// ErrIncapable says that this node cannot do what the agent needs next; another may.
 	ErrIncapable = errors.New("this node cannot do it")
 	// ErrInDoubt is what a tool's error wraps when nobody can know whether the effect happened: the call was sent, and

@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -15,8 +16,16 @@ func TestLargeEventsDoNotMakeAFoldThatCannotBeWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 30 {
-		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "big", Data: big}); err != nil {
+	for range 30 { // a node refuses it; whoever writes entries of their own does not ask
+		a, err := perdure.Load(t.Context(), store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "big", Data: big}})
+		if err == nil {
+			err = store.Put(t.Context(), id, entries...)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package perdure
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -68,6 +69,20 @@ func (f *Fold) Widens(m *Mutate) error {
 			return fmt.Errorf("tool %s is not among its tools (%s): tools can be taken away, not added", tool,
 				strings.Join(in.Tools, ", "))
 		}
+	}
+	return nil
+}
+
+// Remakes says what of a change would make an agent one that keeps documents, or would change what such an agent is:
+// its kind and labels say whose notes it keeps and who sees them.
+func (f *Fold) Remakes(m *Mutate) error {
+	is := f.Intent.Kind
+	switch {
+	case m.Kind != nil && *m.Kind != is && KeepsDocuments(*m.Kind):
+		return fmt.Errorf("kind %s: such agents only keep documents, and no agent becomes one", *m.Kind)
+	case KeepsDocuments(is) && (m.Kind != nil && *m.Kind != is ||
+		m.Labels != nil && !maps.Equal(m.Labels, f.Intent.Labels)):
+		return fmt.Errorf("it keeps documents as a %s: its kind and labels say who sees them, and stay", is)
 	}
 	return nil
 }

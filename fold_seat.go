@@ -141,11 +141,11 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 		rest.because(Reason{Kind: RestElsewhere, Seat: f.Seats[0].At})
 		return *rest
 	}
-	if c.Seat.IsZero() || len(f.Seats) != 1 || !f.Seats[0].Given {
+	if c.Seat.IsZero() && !c.some || len(f.Seats) != 1 || !f.Seats[0].Given {
 		return nil
 	}
 	s := &f.Seats[0]
-	if s.open(c.Seat, c.Node) {
+	if c.some || s.open(c.Seat, c.Node) {
 		of := f.seatClaims()
 		return sitStep{Of: of}
 	}
@@ -178,7 +178,12 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 // fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on
 // where it is: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
 func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
-	if c.Seat.IsZero() || len(f.Seats) == 0 || !f.seatedAt(c.Seat) || f.rehearses() {
+	return !c.Seat.IsZero() && f.seatedAt(c.Seat) && f.fromCopyOf(p)
+}
+
+// fromCopyOf is fromCopy for whoever has the seat.
+func (f *Fold) fromCopyOf(p *Proposals) bool {
+	if len(f.Seats) == 0 || f.rehearses() {
 		return false
 	}
 	return p.Apart || p.Epoch != 0 && p.Epoch != f.Seats[0].Epoch

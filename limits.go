@@ -33,6 +33,10 @@ const (
 	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written
 	// down. The newest stays.
 	maxInboxBytes = 8 << 20
+	// keptInbox and keptInboxBytes are the room in the inbox that is kept for what an agent waits for, and what must
+	// not be refused: see roomFor.
+	keptInbox      = maxInbox / 8
+	keptInboxBytes = maxInboxBytes / 8
 	// maxDedupe bounds the remembered dedupe ids (frozen): a sender that repeats itself does so soon.
 	maxDedupe = 1024
 	// maxSignals bounds the remembered signals of one tool (frozen): Backoff looks no further back.

@@ -68,6 +68,7 @@ type Node struct {
 	cache map[AgentID]*Agent
 	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
 	told  bool                // the store tells of what arrives
+	loops map[*loop]bool      // that run
 
 	unheard map[AgentID]*unheard  // polls that were not recorded
 	working map[AgentID]int       // how many are at work on an agent here
@@ -173,9 +174,7 @@ func (n *Node) SetTrust(t *Trust) {
 func (n *Node) setTrust(t *Trust) *trusting {
 	now := n.withKey(t)
 	n.trusted.Store(now)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	clear(n.rests) // what was held may count now
+	n.wakeAll() // what was held may count now
 	return now
 }
 
@@ -186,9 +185,7 @@ func (n *Node) TryAgain() {
 		return
 	}
 	n.urged.Store(int64(TimeOf(time.Now())))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	clear(n.rests)
+	n.wakeAll()
 }
 
 // MayAnswer reports whether an answer to a question in this node's name counts here.
@@ -292,7 +289,7 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	}
 	var err error
 	if w.behind, err = n.behind(ctx, w.a); err == nil {
-		n.see(w.a, w.behind)
+		n.see(ctx, w.a, w.behind)
 	}
 	return w, err
 }

@@ -18,6 +18,8 @@ type Collected struct {
 	Bytes   int64   `json:"bytes"`
 	Rule    string  `json:"rule"`
 	names   []Hash
+	next    Time // when the first body goes that is left; zero: none does
+	replays bool // nothing of it goes before its end
 }
 
 // expired reports whether the body of e has outlived its time. The genesis is kept: it says what the agent is.
@@ -155,7 +157,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	if err != nil {
 		return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
 	}
-	if a.fold.Ended == nil && slices.ContainsFunc(all, (*Entry).replays) {
+	if s.replays = a.fold.Ended == nil && slices.ContainsFunc(all, (*Entry).replays); s.replays {
 		return s, nil
 	}
 	s.all = sorted(all)
@@ -182,6 +184,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	drop := func(e *Entry) bool {
 		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))
 	}
+	s.next = firstLeft(s.all, ttl, drop)
 	if !slices.ContainsFunc(s.all, func(e *Entry) bool {
 		return drop(e) && (!e.derived() || !over[e.Name] || e.repeats(silent))
 	}) {
@@ -195,6 +198,16 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		}
 	}
 	return s, nil
+}
+
+// firstLeft is when the first body goes of those that are not dropped; zero: none does.
+func firstLeft(all []*Entry, ttl int64, drop func(*Entry) bool) (first Time) {
+	for _, e := range all {
+		if lasts := e.lasts(ttl); lasts > 0 && e.content != nil && e.Kind != KindGenesis && !e.derived() && !drop(e) {
+			first = earliest(first, e.Time+Time(lasts))
+		}
+	}
+	return first
 }
 
 // base is the past of the snapshot that stands for what is dropped: one that is there, or one to be written now.

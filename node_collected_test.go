@@ -336,6 +336,52 @@ func TestARunningNodeCollectsByItself(t *testing.T) {
 	})
 }
 
+// What cannot be dropped though its time is up is not read again at every round: of an agent whose advisor goes through
+// its memory again nothing goes before its end, and one that was collected is not looked through anew.
+func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
+	for name, replays := range map[string]bool{"a function that lives": true, "one that was collected": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &readCounter{MemStore: new(perdure.MemStore)}
+				n := newNode(t, store, scripted(steps("none", 0)))
+				n.CollectEvery = 10 * time.Minute
+				id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+				a, err := perdure.Load(t.Context(), store, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				drafts := []perdure.Draft{{Body: perdure.Event{Name: "pause", Notice: perdure.Pause{}}}}
+				for range 500 {
+					drafts = append(drafts, perdure.Draft{Body: perdure.Advice{Advisor: "m", Replays: replays}})
+				}
+				entries, _, err := n.Key.Commit(a, time.Now(), drafts...)
+				if err == nil {
+					err = store.Put(t.Context(), id, entries...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- n.Run(ctx) }()
+				time.Sleep(3 * time.Hour)
+				before := store.read
+				time.Sleep(48 * time.Hour)
+				if read := store.read - before; read > 500 {
+					t.Errorf("%d entries were read in two days in which nothing happened", read)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if got, err := n.Expired(t.Context(), id); err != nil || !replays && got.Entries > 0 {
+					t.Errorf("%d entries are left to be dropped, %v", got.Entries, err)
+				}
+			})
+		})
+	}
+}
+
 func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}

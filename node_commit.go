@@ -89,7 +89,7 @@ func (w *work) commit(ctx context.Context) error {
 	if err == nil {
 		w.logDeeds(ctx)
 		w.heads, w.pending, w.outcome, w.looked = []Hash{last.Name}, w.pending[:0], 0, time.Now()
-		w.n.see(w.a, w.behind)
+		w.n.see(ctx, w.a, w.behind)
 		return nil
 	}
 	if !errors.Is(err, ErrConflict) {
@@ -170,7 +170,7 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	if w.unanswered(o.Decision) || o.Signal != OK {
 		return w.unanswered(o.Decision), nil
 	}
-	there, err := w.entry(ctx, e.Name)
+	there, err := w.a.Find(ctx, w.n.Store, e.Name)
 	return there == nil, err
 }
 

@@ -170,7 +170,7 @@ func (w *work) due(idle Idle) Time {
 	if w.a == nil {
 		return 0
 	}
-	due, step := w.polled().fold.due(time.Now())
+	due, step := w.polled().fold.dueIn(w.n.placed.Load(), time.Now())
 	if _, tells := step.(announceStep); tells && w.announced {
 		return idle.Until // saying it again would add nothing
 	}

@@ -55,19 +55,22 @@ func TestAParentThatArrivesWithAFalseEndWaitsForAPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Advisors: n.Advisors, Place: n.Place}
-	if err := m.TakeSeat(t.Context(), child, "test"); err != nil {
+	fresh := func() *perdure.Node { // as every command has
+		return &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Advisors: n.Advisors,
+			Place: n.Place}
+	}
+	if err := fresh().TakeSeat(t.Context(), child, "test"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // saying it again adds nothing
-		if err := m.Arrived(t.Context(), parent); err != nil {
+		if err := fresh().Arrived(t.Context(), parent); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if f := load(t, here, parent); len(f.Paused) != 1 {
 		t.Errorf("the parent has %d pauses, want one: its child goes on", len(f.Paused))
 	}
-	if idle := run(t, m, parent); !idle.Person {
+	if idle := run(t, fresh(), parent); !idle.Person {
 		t.Errorf("it rests with %+v, want it to wait for a person", idle)
 	}
 }

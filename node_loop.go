@@ -51,6 +51,8 @@ func (n *Node) Run(ctx context.Context) error {
 	defer giveUp(nil)
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)),
 		wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
+	n.runs(l, true)
+	defer n.runs(l, false)
 	l.watch()
 	l.collect()
 	l.revisit()
@@ -431,11 +433,28 @@ func (n *Node) stir(id AgentID) {
 	}
 }
 
-// wakeAll forgets what this node had nothing to do for.
+// wakeAll forgets what this node had nothing to do for, and looks at what is due.
 func (n *Node) wakeAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.rests)
+	for l := range n.loops {
+		l.nudge()
+	}
+}
+
+// runs notes that a loop runs, or does not any more.
+func (n *Node) runs(l *loop, is bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !is {
+		delete(n.loops, l)
+		return
+	}
+	if n.loops == nil {
+		n.loops = map[*loop]bool{}
+	}
+	n.loops[l] = true
 }
 
 // atRest reports whether there is still nothing to do here for an agent, and until when. It asks the store for the

@@ -75,8 +75,12 @@ func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Da
 		if err := a.living(); err != nil {
 			return ev, err
 		}
+		if err := a.fold.Remakes(&m); err != nil {
+			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)), "make another agent: perdure new")
+		}
 		if err := a.fold.Widens(&m); err != nil {
-			return ev, fmt.Errorf("%s: %w", a.called(), err)
+			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)),
+				"an edit narrows what an agent may, and never widens it; fork it with wider bounds: perdure fork")
 		}
 		return ev, nil
 	})

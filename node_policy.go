@@ -251,7 +251,7 @@ func (w *work) given(ctx context.Context, approvals []Hash, now time.Time) (*app
 		return nil, nil
 	}
 	q := &w.a.fold.Asks[i]
-	asked, err := w.entry(ctx, q.Decision)
+	asked, err := w.a.Find(ctx, w.n.Store, q.Decision)
 	if err != nil {
 		return nil, err
 	}
@@ -265,20 +265,6 @@ func (w *work) given(ctx context.Context, approvals []Hash, now time.Time) (*app
 		}
 	}
 	return g, nil
-}
-
-// entry is an entry of the memory; nil: it is not there. One that came before the last snapshot is looked for in the
-// store.
-func (w *work) entry(ctx context.Context, name Hash) (*Entry, error) {
-	if e := w.a.recent(name); e != nil {
-		return e, nil
-	}
-	for e, err := range Memory(ctx, w.n.Store, w.a.ID()) {
-		if err != nil || e.Name == name {
-			return e, err
-		}
-	}
-	return nil, nil
 }
 
 // enough reports whether the people who approved are as many as a verdict asks for, of those it asks, a time after it
@@ -352,7 +338,13 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		if _, err := f.ChildGenesis(&x, d.Advice); err != nil {
 			return "delegate", err.Error()
 		}
+		if KeepsDocuments(x.Intent.Kind) {
+			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
+		}
 	case Mutate:
+		if err := f.Remakes(&x); err != nil {
+			return "kind", err.Error()
+		}
 		if !x.StateSchema.IsZero() {
 			return "state-schema",
 				"the schema of a state changes together with the state, by whoever keeps the agent: perdure lode " +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -129,4 +130,33 @@ func TestTrustThatChangesDuringARefusalCounts(t *testing.T) {
 	if load(t, s, e.ID()).Count == a.Fold().Count {
 		t.Error("the agent is refused although its author is trusted now")
 	}
+}
+
+// A node that waits for the next time something is due looks again when whom it trusts changes, or a person wants it to
+// try again.
+func TestAChangeOfTrustWakesANodeThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, new(perdure.MemStore), scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.End{Signal: perdure.OK}}
+		}))
+		s := newStranger(t, perdure.Genesis{})
+		put(t, n.Store, s.a.ID(), s.all...)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		time.Sleep(10*time.Minute + 30*time.Second)
+		begun := time.Now()
+		n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: s.key.Key(), Rights: perdure.MayOwn,
+			Scope: perdure.AnyScope}))
+		synctest.Wait()
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		if f := load(t, n.Store, s.a.ID()); f.Ended == nil {
+			t.Errorf("it has not ended %s after its author is trusted", time.Since(begun))
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

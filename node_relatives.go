@@ -66,7 +66,11 @@ func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 	if a == nil || err != nil {
 		return err
 	}
-	if err := n.wasTold(ctx, a); err != nil {
+	at, err := n.here(ctx)
+	if err == nil {
+		err = n.wasTold(ctx, a, at)
+	}
+	if err != nil {
 		return fmt.Errorf("arrived: agent %s: %w", id.Short(), err)
 	}
 	tellers := []AgentID{id}
@@ -147,9 +151,8 @@ func (n *Node) bornOut(ctx context.Context, parent *Agent, said *ChildEnded) err
 
 // wasTold pauses an agent that believes a child to have ended which goes on here, where its seat is: nowhere else can
 // it have ended.
-func (n *Node) wasTold(ctx context.Context, a *Agent) error {
-	at := n.placed.Load()
-	if at == nil || a.fold.Ended != nil || len(a.fold.Paused) > 0 {
+func (n *Node) wasTold(ctx context.Context, a *Agent, at Hash) error {
+	if a.fold.Ended != nil || len(a.fold.Paused) > 0 {
 		return nil
 	}
 	for i := range a.fold.Children {
@@ -162,7 +165,7 @@ func (n *Node) wasTold(ctx context.Context, a *Agent) error {
 			return err
 		}
 		if child == nil || child.fold.Ended != nil || !child.fold.childOf(a.ID()) || len(child.fold.Seats) == 0 ||
-			!child.fold.seatedAt(*at) {
+			!child.fold.seatedAt(at) {
 			continue
 		}
 		_, err = n.Tell(ctx, a.ID(), Event{Name: "pause", By: n.Key.Name, Notice: Pause{
@@ -179,7 +182,8 @@ func (n *Node) dueAsFolded(ctx context.Context, a *Agent) error {
 		return nil // it is due at once; or nothing but a snapshot of it is here
 	}
 	now := time.Now()
-	said, is := a.recent(heads[0]).Due, a.fold.Due(now)
+	said := a.recent(heads[0]).Due
+	is, _ := a.fold.dueIn(n.placed.Load(), now)
 	if said == is || said != 0 && is != 0 && max(said, is) <= TimeOf(now) {
 		return nil
 	}

@@ -12,7 +12,8 @@ import (
 // It is part of the trace of ctx, or begins one; what the agent does on account of it belongs to the same.
 //
 // An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and
-// returns the entry that came first. See Fold.Received.
+// returns the entry that came first. See Fold.Received. An event that would drive another out of the inbox, which the
+// agent has not seen, is refused (ErrFull).
 //
 // Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a
 // snapshot, so that the next one need not either.
@@ -55,6 +56,9 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, erro
 	if err == nil {
 		err = n.guard(entries[len(entries)-1])
 	}
+	if err == nil {
+		err = roomFor(a, told, &ev, time.Now())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
@@ -66,7 +70,7 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, erro
 	case err != nil:
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	n.see(told, nil)
+	n.see(ctx, told, nil)
 	n.remember(told)
 	return event, nil
 }
@@ -113,6 +117,9 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err == nil {
 		err = n.guard(entries[len(entries)-1])
 	}
+	if err == nil {
+		err = roomFor(a, told, &ev, time.Now())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
@@ -154,7 +161,7 @@ func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	if found != nil {
 		return found, nil
 	}
-	for e, err := range Memory(ctx, n.Store, a.ID()) {
+	for e, err := range Backwards(ctx, n.Store, a.ID(), nil) {
 		if err != nil || is(e) {
 			return e, err
 		}

@@ -83,7 +83,7 @@ func (l *told) tell(t testing.TB, events int, by func() *perdure.Node) int {
 // process tells it one thing and ends.
 func TestTellReadsWhatIsNew(t *testing.T) {
 	t.Parallel()
-	const events, every = 1000, 256
+	const events, every = 800, 256
 	t.Run("one node", func(t *testing.T) {
 		l := newTold(t)
 		n := l.node()
@@ -149,5 +149,109 @@ func BenchmarkTell(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed())/float64(time.Microsecond)/float64(b.N*events), "µs/event")
 			})
 		}
+	}
+}
+
+// lengthen writes events and a snapshot after them, so many times.
+func (l *told) lengthen(t *testing.T, times, events int) {
+	t.Helper()
+	n := l.node()
+	for range times {
+		a, err := perdure.Load(t.Context(), l.store, l.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drafts := make([]perdure.Draft, events)
+		for i := range drafts {
+			drafts[i].Body = perdure.Advice{Advisor: "m"}
+		}
+		entries, _, err := l.key.Commit(a, time.Now(), drafts...)
+		if err == nil {
+			err = l.store.Put(t.Context(), l.id, entries...)
+		}
+		if err == nil {
+			_, err = n.Snapshot(t.Context(), l.id)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is looked for in a long memory costs what came after it, not all that came before.
+func TestWhatIsLookedForCostsWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	l := newTold(t)
+	l.lengthen(t, 40, 100)
+	ev := perdure.Event{Name: "order", By: "shop", ID: "order-17"}
+	first, err := l.node().Tell(t.Context(), l.id, ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.lengthen(t, 3, 100)
+	for what, look := range map[string]func() error{
+		"an event again": func() error {
+			e, err := l.node().Tell(t.Context(), l.id, ev)
+			if err == nil && e.Name != first.Name {
+				err = fmt.Errorf("got %s, want %s", e.Name, first.Name)
+			}
+			return err
+		},
+		"an entry": func() error {
+			a, err := perdure.Load(t.Context(), l.store, l.id)
+			if err != nil {
+				return err
+			}
+			e, err := a.Find(t.Context(), l.store, first.Name)
+			if err == nil && (e == nil || e.Name != first.Name) {
+				err = fmt.Errorf("got %v, want %s", e, first.Name)
+			}
+			return err
+		},
+		"what was seen": func() error {
+			a, err := perdure.Load(t.Context(), l.store, l.id)
+			if err != nil {
+				return err
+			}
+			missing, err := a.Behind(t.Context(), l.store, []perdure.Hash{first.Name})
+			if err == nil && len(missing) > 0 {
+				err = fmt.Errorf("%v is missing", missing)
+			}
+			return err
+		},
+	} {
+		before := l.store.read
+		if err := look(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if read := l.store.read - before; read > 5*100+50 {
+			t.Errorf("%s: %d entries were read, and 300 came after it", what, read)
+		}
+	}
+}
+
+// Backwards yields what there is, once.
+func TestBackwardsYieldsEveryEntryOnce(t *testing.T) {
+	t.Parallel()
+	l := newTold(t)
+	l.lengthen(t, 5, 7)
+	if _, err := l.node().Tell(t.Context(), l.id, perdure.Event{Name: "last"}); err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[perdure.Hash]bool{}, map[perdure.Hash]bool{}
+	for e, err := range perdure.Memory(t.Context(), l.store, l.id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[e.Name] = true
+	}
+	for e, err := range perdure.Backwards(t.Context(), l.store, l.id, nil) {
+		if err != nil || got[e.Name] || !want[e.Name] {
+			t.Fatalf("%v %v comes twice, or is not there", e, err)
+		}
+		got[e.Name] = true
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d of %d entries", len(got), len(want))
 	}
 }

@@ -162,9 +162,15 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 	return last, false, nil
 }
 
-// Voted reports whether an agent has an answer of this key that came in the message with this id. It reads the memory.
+// votedWithin is how far back an answer is looked for by the message it came in: nobody sends one again after so long.
+const votedWithin = 31 * 24 * time.Hour
+
+// Voted reports whether an agent has an answer of this key that came in the message with this id, in the last month. It
+// reads the memory that far back.
 func (n *Node) Voted(ctx context.Context, id AgentID, by Key, message string) (bool, error) {
-	for e, err := range Memory(ctx, n.Store, id) {
+	since := TimeOf(time.Now().Add(-votedWithin))
+	older := func(snapshot *Entry) bool { return snapshot.Time < since }
+	for e, err := range Backwards(ctx, n.Store, id, older) {
 		if err != nil {
 			return false, fmt.Errorf("look for an answer to agent %s: %w", id.Short(), err)
 		}
@@ -182,7 +188,9 @@ func (n *Node) voted(ctx context.Context, a *Agent, e *Entry) *Entry {
 	if r := a.recent(e.Name); r != nil {
 		return r
 	}
-	for one, err := range Memory(ctx, n.Store, a.ID()) {
+	// what came before a snapshot is not as high as that
+	before := func(snapshot *Entry) bool { return snapshot.Seq <= e.Seq }
+	for one, err := range Backwards(ctx, n.Store, a.ID(), before) {
 		if err != nil {
 			return nil
 		}

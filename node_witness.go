@@ -33,7 +33,7 @@ func (a *Agent) Behind(ctx context.Context, s Store, seen []Hash) ([]Hash, error
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	for e, err := range Memory(ctx, s, a.ID()) {
+	for e, err := range Backwards(ctx, s, a.ID(), nil) {
 		if err != nil {
 			return nil, fmt.Errorf("look for what agent %s had: %w", a.ID().Short(), err)
 		}
@@ -100,7 +100,7 @@ func (n *Node) store(ctx context.Context, before, next *Agent, put func() error)
 	if unknown != nil {
 		return false, nil // what cannot be told is not put right here
 	}
-	n.see(next, old)
+	n.see(ctx, next, old)
 	return old == nil, nil
 }
 
@@ -136,9 +136,15 @@ func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) 
 // not count: nobody else's words make what is here an older copy. What became of a copy
 // whose seat is elsewhere is no matter: nothing in it can be done again here, and the memory that has the seat must not
 // pass for an older one.
-func (n *Node) see(a *Agent, older *Idle) {
-	at := n.placed.Load()
-	if n.Witness != nil && older == nil && (at == nil || !a.fold.SeatElsewhere(*at)) && n.trust().Counts(a) == nil {
+func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
+	if n.Witness == nil || older != nil {
+		return
+	}
+	// where it cannot be told, the seat may be here
+	if at, err := n.here(context.WithoutCancel(ctx)); err == nil && a.fold.SeatElsewhere(at) {
+		return
+	}
+	if n.trust().Counts(a) == nil {
 		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
 	}
 }
@@ -169,6 +175,6 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 			return nil, err
 		}
 	}
-	n.see(next, nil)
+	n.see(ctx, next, nil)
 	return entries[0], nil
 }

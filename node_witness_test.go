@@ -123,3 +123,23 @@ func TestAStrangersAgentIsNotUpgraded(t *testing.T) {
 		t.Errorf("got %v, want it refused", err)
 	}
 }
+
+// What is told to a copy whose seat is elsewhere is not the newest there is of the agent: the memory that has the seat
+// comes back without it, and must not pass for an older one.
+func TestWhatACopyIsToldMakesNoOtherAnOlderOne(t *testing.T) {
+	there, here := new(perdure.MemStore), new(perdure.MemStore)
+	n := newNode(t, there, scripted(nothing))
+	n.Place = perdure.HashOf([]byte("there"))
+	id := create(t, n, perdure.Genesis{})
+	merge(t, there, here, id)
+	w := &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+	for _, notice := range []perdure.Notice{nil, perdure.Pause{Note: "wait"}} {
+		m := &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Place: perdure.HashOf([]byte("here")), Witness: w}
+		if _, err := m.Tell(t.Context(), id, perdure.Event{Name: "note", Notice: notice}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.seen) > 0 {
+		t.Errorf("the witness was told of %v", w.seen)
+	}
+}

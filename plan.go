@@ -178,9 +178,23 @@ func (f *Fold) Due(now time.Time) Time {
 }
 
 // due is when a node should next look, and the step that some node could take then. Whatever says when to look at an
-// agent, the header of an entry, a listing or the release of a claim, has it from here.
+// agent, the header of an entry, a listing or the release of a claim, has it from here. It is never later than when one
+// has something to do: of which store that is, and whom it trusts, is not known here. One that looks too early rests.
 func (f *Fold) due(now time.Time) (Time, Step) {
-	step := f.plan(&Capabilities{All: true, quiet: true}, now)
+	return f.dueFor(&Capabilities{All: true, quiet: true, some: true}, now)
+}
+
+// dueIn is due where nobody but the nodes of one store looks, which is all of them that see the release of a claim. A
+// store that has handed the seat over leaves the agent alone.
+func (f *Fold) dueIn(at *Hash, now time.Time) (Time, Step) {
+	if at == nil || !f.HandedOver(*at) {
+		return f.due(now)
+	}
+	return f.dueFor(&Capabilities{All: true, quiet: true, Seat: *at}, now)
+}
+
+func (f *Fold) dueFor(c *Capabilities, now time.Time) (Time, Step) {
+	step := f.plan(c, now)
 	if idle, ok := step.(Idle); ok {
 		return idle.Until, step
 	}
@@ -314,7 +328,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	for i := range f.Asks {
 		q := f.Asks[i].by(t)
 		asked := func(v *Vote) bool { return c.Trust == nil || c.Trust.MayAnswer(f, q, v.Origin) }
-		yes, no := q.count(t, asked, func(k Key) Key { return cmp.Or(c.Trust, new(Trust)).person(f, q, k) })
+		yes, no := q.count(t, asked, func(k Key) Key { return c.person(f, q, k) })
 		enough := int64(len(yes)) >= max(q.Verdict.Quorum, 1)
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
@@ -335,8 +349,10 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			}
 			if s, wait := f.outdated(c, q.Action, t, rest); s != nil {
 				return s
-			} else if wait {
+			} else if wait && !c.some { // where fewer answers count, it may be put to more people meanwhile
 				continue
+			} else if wait {
+				break
 			}
 			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: yes,
 				Ignored: q.refusals()}
@@ -358,6 +374,14 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		}
 	}
 	return nil
+}
+
+// person tells the people behind keys apart. Some node may take each key for a person of its own.
+func (c *Capabilities) person(f *Fold, q *Asking, k Key) Key {
+	if c.some {
+		return k
+	}
+	return cmp.Or(c.Trust, new(Trust)).person(f, q, k)
 }
 
 // count is the approvals that hold now, one per person however often they gave it, and whether somebody refused, of the
@@ -517,7 +541,7 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
 		}
-		if f.fromCopy(c, p) {
+		if f.fromCopy(c, p) || c.some && f.fromCopyOf(p) {
 			return decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
 		}
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {

@@ -23,6 +23,7 @@ type Capabilities struct {
 	Blind  error  // why the node cannot note how far agents come; nil: it can. See Witness.Fault
 
 	quiet bool  // nobody reads why the agent rests
+	some  bool  // stands for every node there is, in whatever store and whomever it trusts: see Fold.due
 	depth Depth // of the memory of the agent; set by Plan
 }
 

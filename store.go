@@ -1,6 +1,8 @@
 package perdure
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -99,7 +101,8 @@ type Claim struct {
 // Lister is a store that can say which agents it holds. Every field of a Listing is an index over the fold and can be
 // rebuilt.
 type Lister interface {
-	// List yields the agents that match, by name, then id.
+	// List yields the agents that match, by name; those of one name in an order that stays. What it costs does not
+	// depend on what comes before Filter.After: all pages of a list together cost about what the list does.
 	List(ctx context.Context, f Filter) iter.Seq2[Listing, error]
 	// Index records the listing of an agent as folded at heads; it is ignored when the store knows a newer one.
 	Index(ctx context.Context, heads []Hash, l Listing) error
@@ -133,9 +136,35 @@ type Filter struct {
 
 	Waiting bool // for a person
 	Limit   int
+
+	// After is the last agent of the page before: those that follow it in the list are selected. Zero: all. If it is
+	// gone since, those of its name may come again. Agents made since the first page may be missing.
+	After ListPlace
 }
 
-// Match reports whether the filter selects l. It leaves Limit to the caller.
+// ListPlace is where an agent stands in a list.
+type ListPlace struct {
+	Name  string
+	Agent AgentID
+}
+
+// Place is where the agent stands in a list.
+func (l *Listing) Place() ListPlace { return ListPlace{l.Name, l.Agent} }
+
+// Compare orders places by name, then id.
+func (p ListPlace) Compare(q ListPlace) int {
+	return cmp.Or(cmp.Compare(p.Name, q.Name), bytes.Compare(p.Agent[:], q.Agent[:]))
+}
+
+// place is where the list begins, nil: at its beginning.
+func (f *Filter) place() *ListPlace {
+	if f.After.Agent.IsZero() {
+		return nil
+	}
+	return &f.After
+}
+
+// Match reports whether the filter selects l. It leaves Limit and After to the caller.
 func (f Filter) Match(l Listing) bool {
 	if f.Kind != "" && f.Kind != l.Kind || f.Scope != "" && !InScope(l.Scope, f.Scope) || f.Name != "" &&
 		!matchGlob(f.Name, l.Name) {
@@ -222,15 +251,24 @@ type Pruner interface {
 	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
 }
 
-// PutAll durably adds the entries of a sequence to a store, all or none. A store that is no Parter gets them in one
-// Put.
+// putBytes is up to how much of a sequence is added in one Put. A store that takes in a sequence has to know all it
+// holds of the agent, or writes that anew: what is short must cost what is new.
+const putBytes = 8 << 20
+
+// PutAll durably adds the entries of a sequence to a store, all or none. A short one is one Put, and so is a longer one
+// where the store is no Parter.
 func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
-	if p, ok := s.(Parter); ok {
-		return p.PutAll(ctx, id, entries)
-	}
-	all, err := collect(entries)
-	if err != nil {
-		return err
+	p, streams := s.(Parter)
+	var all []*Entry
+	size := 0
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if size += len(e.HeaderBytes()) + len(e.BodyBytes()); streams && size > putBytes {
+			return p.PutAll(ctx, id, entries)
+		}
+		all = append(all, e)
 	}
 	return s.Put(ctx, id, all...)
 }

@@ -35,6 +35,33 @@ type Ailment struct {
 	Gone   bool // nothing of it can be used
 }
 
+// AilmentOf finds what is known of a damaged agent. An agent of which nothing can be used may be known by an id that is
+// damaged itself.
+func AilmentOf(all map[AgentID]Ailment, id AgentID) (Ailment, bool) {
+	x, ok := all[id]
+	if ok {
+		return x, true
+	}
+	for other, x := range all {
+		if x.Gone && id.Resembles(other) {
+			return x, true
+		}
+	}
+	return Ailment{}, false
+}
+
+// Resembles reports whether an id is another one, some of whose bytes were damaged: half of them are the same. Of two
+// agents nobody finds such ids.
+func (id AgentID) Resembles(other AgentID) bool {
+	same := 0
+	for i := range id {
+		if id[i] == other[i] {
+			same++
+		}
+	}
+	return same >= len(id)/2
+}
+
 // Healable refuses an agent of which only a part is here: what is missing before it cannot be told from what was lost.
 // A whole copy heals it.
 func (d Depth) Healable() error {

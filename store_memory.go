@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/internal/ordered"
 )
 
 // MemStore is a store in memory, for tests and for agents that need not outlive their process. The zero value is empty
@@ -26,6 +27,8 @@ type MemStore struct {
 	closed   bool
 	place    Hash // its own id; zero: not needed yet
 	feed     []memArrival
+	order    *ordered.Set[ListPlace] // of the agents in lists; nil: there are none
+	looked   int64                   // how many of them were looked at
 }
 
 // memArrival is where an entry that arrived is kept: a position in the feed is the number of arrivals up to and
@@ -169,6 +172,9 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 	}
 	if s.agents == nil {
 		s.agents = map[AgentID]*memAgent{}
+	}
+	if old := s.agents[id]; old == nil || old.listing.Name != a.listing.Name {
+		s.placed(a.listing)
 	}
 	s.agents[id] = a
 	for w := range s.watchers {
@@ -478,36 +484,70 @@ func (s *MemStore) Held(ctx context.Context) iter.Seq2[Holding, error] {
 	}
 }
 
+// placed gives an agent its place in lists.
+func (s *MemStore) placed(l Listing) {
+	if s.order == nil {
+		set := ordered.New(ListPlace.Compare)
+		s.order = &set
+	}
+	s.order.Add(l.Place())
+}
+
+// memPage is how many agents are looked at under one lock.
+const memPage = 256
+
 // List implements Lister.
 func (s *MemStore) List(ctx context.Context, f Filter) iter.Seq2[Listing, error] {
 	return func(yield func(Listing, error) bool) {
-		var found []Listing
-		s.mu.Lock()
-		err := s.usable(ctx)
-		for _, a := range s.agents {
-			if f.Match(a.listing) {
-				l := a.listing
-				l.Labels = maps.Clone(l.Labels)
-				found = append(found, l)
+		left, at := f.Limit, f.place()
+		for {
+			found, last, err := s.page(ctx, f, at)
+			if err != nil {
+				yield(Listing{}, fmt.Errorf("list agents: %w", err))
+				return
 			}
-		}
-		s.mu.Unlock()
-		if err != nil {
-			yield(Listing{}, fmt.Errorf("list agents: %w", err))
-			return
-		}
-		slices.SortFunc(found, func(x, y Listing) int {
-			return cmp.Or(cmp.Compare(x.Name, y.Name), bytes.Compare(x.Agent[:], y.Agent[:]))
-		})
-		if f.Limit > 0 && len(found) > f.Limit {
-			found = found[:f.Limit]
-		}
-		for _, l := range found {
-			if !yield(l, nil) {
+			for _, l := range found {
+				if !yield(l, nil) {
+					return
+				}
+				if left--; left == 0 {
+					return
+				}
+			}
+			if at = last; at == nil {
 				return
 			}
 		}
 	}
+}
+
+// page is what a filter selects of the next agents after a place, and the place of the last; nil: there are no more.
+func (s *MemStore) page(ctx context.Context, f Filter, at *ListPlace) (found []Listing, last *ListPlace, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil || s.order == nil {
+		return nil, nil, err
+	}
+	n := 0
+	for p := range s.order.After(at) {
+		s.looked++
+		if a := s.agents[p.Agent]; a != nil && a.listing.Name == p.Name && f.Match(a.listing) {
+			l := a.listing
+			l.Labels = maps.Clone(l.Labels)
+			found = append(found, l)
+		}
+		if n++; n == memPage || f.Limit > 0 && len(found) == f.Limit {
+			return found, &p, nil
+		}
+	}
+	return found, nil, nil
+}
+
+// Looked is how many agents were looked at to list some.
+func (s *MemStore) Looked() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looked
 }
 
 // Index implements Lister.
@@ -515,6 +555,9 @@ func (s *MemStore) Index(ctx context.Context, _ []Hash, l Listing) error {
 	return s.held(ctx, "index", l.Agent, func(a *memAgent) error {
 		if l.Entries >= a.listing.Entries {
 			l.Labels = maps.Clone(l.Labels)
+			if l.Name != a.listing.Name {
+				s.placed(l)
+			}
 			a.listing = l
 		}
 		return nil

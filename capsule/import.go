@@ -146,6 +146,14 @@ func (im *importing) run() (*Arrival, error) {
 	if a.Relation, err = im.relate(a); err != nil {
 		return nil, err
 	}
+	if a, err = im.enter(a); err == nil && ailing { // what lay aside may have found its place, or is needed no more
+		a.Healed, err = im.join(a)
+	}
+	return a, err
+}
+
+// enter takes a capsule in that stands in a relation to what is here.
+func (im *importing) enter(a *Arrival) (_ *Arrival, err error) {
 	if a.Relation == Older {
 		besides, err := im.restores(a)
 		if err != nil {
@@ -178,10 +186,20 @@ func (im *importing) run() (*Arrival, error) {
 	if a.Relation == Created && a.Head.Holds() != perdure.Full {
 		return a, im.place(a, more)
 	}
-	if err = im.add(a, more); err == nil && ailing { // what lay aside may have found its place
-		a.Healed, err = im.s.(perdure.Healer).Heal(im.ctx, a.Head.Agent, nil)
+	return a, im.add(a, more)
+}
+
+// join puts what lies aside of an agent together with what is in its place, and with the capsule if that is all of it
+// and counts here.
+func (im *importing) join(a *Arrival) (perdure.Healed, error) {
+	var good []*perdure.Entry
+	if a.Head.Holds() == perdure.Full && im.counts() == nil {
+		var err error
+		if good, err = im.all(a); err != nil {
+			return perdure.Healed{}, err
+		}
 	}
-	return a, err
+	return im.s.(perdure.Healer).Heal(im.ctx, a.Head.Agent, good)
 }
 
 // examine reads what the store has of the agent, and notes why it cannot, if so. It reports whether something of it
@@ -195,7 +213,7 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	x, ailing := all[id]
+	x, ailing := perdure.AilmentOf(all, id)
 	if x.Gone && im.sick == nil {
 		im.sick = x.Reason
 	}
@@ -222,26 +240,40 @@ func (im *importing) mend(a *Arrival) error {
 	if a.Head.Holds() != perdure.Full {
 		return reject(PredDepth, 0, "$.anchor", "only the end of a memory", "the whole of it: the one here is damaged")
 	}
-	if im.o.Trust != nil {
-		derived, err := im.o.Trust.Fold(im.entries())
-		if err == nil {
-			err = im.o.Trust.Counts(derived)
-		}
-		if err != nil {
-			return err
-		}
+	if err := im.counts(); err != nil {
+		return err
 	}
-	good := make([]*perdure.Entry, 0, a.Index.Entries)
-	for e, err := range im.entries() {
-		if err != nil {
-			return err
-		}
-		good = append(good, e)
+	good, err := im.all(a)
+	if err != nil {
+		return err
 	}
-	var err error
 	a.Relation = Mended
 	a.Healed, err = im.s.(perdure.Healer).Heal(im.ctx, a.Head.Agent, good)
 	return err
+}
+
+// counts says why the capsule does not count here.
+func (im *importing) counts() error {
+	if im.o.Trust == nil {
+		return nil
+	}
+	derived, err := im.o.Trust.Fold(im.entries())
+	if err == nil {
+		err = im.o.Trust.Counts(derived)
+	}
+	return err
+}
+
+// all is every entry of the capsule.
+func (im *importing) all(a *Arrival) ([]*perdure.Entry, error) {
+	all := make([]*perdure.Entry, 0, a.Index.Entries)
+	for e, err := range im.entries() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // arrived is what the hold of an arriving agent is called, for people.

@@ -193,6 +193,7 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 		case s.log != nil:
 			s.log.mu.Lock()
 			defer s.log.mu.Unlock()
+			s.listing.Entries = 0 // what comes may be shorter
 			return s.log.Replace(d, entries)
 		}
 		staged, err := StageLog(s.path, s.form, id, d, entries)

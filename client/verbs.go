@@ -132,11 +132,37 @@ func (c *Client) Transcript(ctx context.Context, agent string, last int) (Transc
 }
 
 // Waits are what waits for people, of one agent, or of all without one.
-func (c *Client) Waits(ctx context.Context, agent string) (Waits, error) {
-	if agent == "" {
-		return get[Waits](ctx, c, "/v1/waits")
+func (c *Client) Waits(ctx context.Context, agent string) (all Waits, err error) {
+	if agent != "" {
+		return get[Waits](ctx, c, agentPath(agent, "/waits"))
 	}
-	return get[Waits](ctx, c, agentPath(agent, "/waits"))
+	for cursor := ""; ; cursor = all.Next {
+		page, err := c.WaitsPage(ctx, cursor, 0)
+		if err != nil {
+			return all, err
+		}
+		all.Waits = append(all.Waits, page.Waits...)
+		if page.Faults != "" && all.Faults != "" {
+			all.Faults += "\n"
+		}
+		all.Faults += page.Faults
+		if all.Next = page.Next; all.Next == "" {
+			return all, nil
+		}
+	}
+}
+
+// WaitsPage are what waits for people of the agents after a cursor, of at most so many; zero: 100. It may be nothing,
+// and more follow.
+func (c *Client) WaitsPage(ctx context.Context, cursor string, limit int) (Waits, error) {
+	q := url.Values{}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return get[Waits](ctx, c, "/v1/waits?"+q.Encode())
 }
 
 // Create creates an agent, once however often the connection breaks.

@@ -106,6 +106,7 @@ type Row struct {
 type Waits struct {
 	Waits  []Wait `json:"waits"`
 	Faults string `json:"faults,omitempty" doc:"agents that could not be read, and why"`
+	Next   string `json:"next,omitempty" doc:"the cursor of what follows; without one, this is all. A page may be empty"`
 }
 
 // PageRow is a row of the page about an agent.

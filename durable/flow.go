@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/turns"
 )
 
 const (
@@ -26,7 +27,9 @@ type flow struct {
 	mu   sync.Mutex
 	runs map[perdure.AgentID]*Run
 
-	finding sync.Mutex // held while a function is looked for, or begun again, for a step
+	// of agents: had while their function is looked for, or begun again, for a step. One whose function takes long
+	// before its next step holds nobody else up
+	finding turns.Turns[perdure.AgentID]
 }
 
 // Instant is true: asking again costs a look at the records.
@@ -131,8 +134,11 @@ func (f *flow) put(id perdure.AgentID, r *Run) {
 
 // step finds the body of a step: in the function under way, or in one begun again from the records.
 func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data) (*op, error) {
-	f.finding.Lock()
-	defer f.finding.Unlock()
+	done, err := f.finding.Take(ctx, caller.Agent)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	f.mu.Lock()
 	r := f.runs[caller.Agent]
 	f.mu.Unlock()
@@ -142,8 +148,7 @@ func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data
 		}
 		f.Release(caller.Agent)
 	}
-	r, err := f.again(ctx, caller, nil)
-	if err != nil {
+	if r, err = f.again(ctx, caller, nil); err != nil {
 		return nil, err
 	}
 	f.put(caller.Agent, r)

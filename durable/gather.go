@@ -89,6 +89,9 @@ func Cancel(r *Run, note string, children ...*Child) error {
 	_, err := Step(r, "cancel", func(ctx context.Context) (int, error) {
 		n := 0
 		for _, c := range children {
+			if a, err := r.node.Load(ctx, c.Agent); err == nil && a.Fold().Ended != nil {
+				continue
+			}
 			_, err := r.node.Tell(ctx, c.Agent, perdure.Event{Name: "cancel", By: r.Agent.String(), ID: "cancelled",
 				Notice: perdure.Cancel{Note: note}})
 			switch {

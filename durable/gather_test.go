@@ -192,6 +192,11 @@ func TestTheRestIsCancelledAllTheWayDown(t *testing.T) {
 		}
 		lead := fold(t, store, id)
 		boss := fold(t, store, lead.Children[1].Agent)
+		for e, err := range perdure.Memory(t.Context(), store, lead.Children[0].Agent) {
+			if ev, ok := e.Content().(perdure.Event); err != nil || ok && ev.Name == "cancel" {
+				t.Errorf("the child that had ended was told %+v, %v", ev, err)
+			}
+		}
 		if boss.Ended == nil || boss.Ended.Signal != perdure.Denied || boss.Ended.Note != "the other was quicker" {
 			t.Errorf("the child ended %+v, want it cancelled", boss.Ended)
 		}

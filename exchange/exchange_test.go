@@ -140,7 +140,7 @@ func TestOnlyWhatIsMissingPasses(t *testing.T) {
 	k := key(t, "owner")
 	a, b := newPlace(t, k), newPlace(t, k)
 	id := a.create(t)
-	a.hear(t, id, 2000)
+	a.grow(t, id, 2000, 50)
 	if s := sync(t, a, b, id, exchange.Push); s.Pushed == nil || !s.Pushed.Created {
 		t.Fatalf("%+v, want it created", s.Pushed)
 	}

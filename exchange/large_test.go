@@ -74,7 +74,17 @@ func (p *place) grow(t *testing.T, id perdure.AgentID, events, every int) {
 		for i := range every {
 			drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: fmt.Sprint("e", done+i)}})
 		}
-		entries, _, err := p.node.Key.Commit(a, time.Now(), drafts...)
+		entries, told, err := p.node.Key.Commit(a, time.Now(), drafts...)
+		if err == nil { // its advisor has seen the last of them, so that there is room in its inbox
+			var seen []perdure.Hash
+			for _, m := range told.Fold().Inbox {
+				seen = append(seen, m.Event)
+			}
+			var advice []*perdure.Entry
+			saw := perdure.Advice{Advisor: "m", Seen: seen}
+			advice, _, err = p.node.Key.Commit(told, time.Now(), perdure.Draft{Body: saw})
+			entries = append(entries, advice...)
+		}
 		if err == nil {
 			err = p.Put(t.Context(), id, entries...)
 		}

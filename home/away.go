@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,15 +25,20 @@ type Away struct {
 
 var _ Agents = (*Away)(nil)
 
+// ReadToken is the token in a file; if none is named, another.
+func ReadToken(file, or string) (string, error) {
+	if file == "" {
+		return or, nil
+	}
+	b, err := disk.ReadFile(file, 4<<10)
+	return strings.TrimSpace(string(b)), err
+}
+
 // Identify says who asks: by a token in a file, if one is named, else by the key of a home here, where the server can
 // be shown one. Pin is the key of the server, if it is known.
 func (w *Away) Identify(tokenFile, pin string) (err error) {
-	if tokenFile != "" {
-		b, err := disk.ReadFile(tokenFile, 4<<10)
-		if err != nil {
-			return err
-		}
-		w.Token = strings.TrimSpace(string(b))
+	if w.Token, err = ReadToken(tokenFile, w.Token); err != nil {
+		return err
 	}
 	if pin != "" {
 		if w.Pin, _, err = perdure.ParseKey(pin); err != nil {
@@ -205,21 +211,31 @@ func (w *Away) Diff(ctx context.Context, from, to string) (*Diff, error) {
 	return out, nil
 }
 
-// Inbox is what waits for people.
+// Inbox is what waits for people. The server answers by pages, chats last on each.
 func (w *Away) Inbox(ctx context.Context) (found []view.Wait, faults error, err error) {
-	all, _, err := get[struct {
-		Waits  []sentAs[client.Wait] `json:"waits"`
-		Faults string                `json:"faults"`
-	}](ctx, w, "/v1/waits")
-	if all.Faults != "" {
-		faults = errors.New(all.Faults)
+	for cursor := ""; ; {
+		page, _, err := get[struct {
+			Waits  []sentAs[client.Wait] `json:"waits"`
+			Faults string                `json:"faults"`
+			Next   string                `json:"next"`
+		}](ctx, w, "/v1/waits?limit=1000&cursor="+url.QueryEscape(cursor))
+		if err != nil {
+			return nil, nil, err
+		}
+		if page.Faults != "" {
+			faults = errors.Join(faults, errors.New(page.Faults))
+		}
+		for i := range page.Waits {
+			wait := sheetOf(&page.Waits[i].value)
+			wait.Sent = page.Waits[i].sent
+			found = append(found, *wait)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
 	}
-	for i := range all.Waits {
-		wait := sheetOf(&all.Waits[i].value)
-		wait.Sent = all.Waits[i].sent
-		found = append(found, *wait)
-	}
-	return found, faults, err
+	slices.SortStableFunc(found, view.ChatsLast)
+	return found, faults, nil
 }
 
 // sheetOf is what a person answers for, as the server puts it.

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,9 @@ func IDs(ctx context.Context, s perdure.Store, names ...string) (ids []perdure.A
 	return ids, nil
 }
 
-// Collect drops the bodies that have expired, of the agents named or of all, and says what went; dry, what would.
+// Collect drops the bodies that have expired, of the agents named or of all, and says what went; dry, what would. Of
+// all, it leaves out those that are held, and goes on after one that cannot be collected: found is what went, with or
+// without an error.
 func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry bool) (found []perdure.Collected,
 	err error) {
 	ids, err := IDs(ctx, s, names...)
@@ -52,17 +55,39 @@ func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry
 		work = n.Expired
 	}
 	defer h.Progressed("", 0, 0)
+	var held, failed int64
+	var first error
 	for i, id := range ids {
 		got, err := work(ctx, id)
-		if err != nil {
+		switch {
+		case err != nil && len(names) > 0:
 			return found, err
-		}
-		if got.Entries > 0 {
+		case ctx.Err() != nil:
+			return found, ctx.Err()
+		case untrusted(err):
+			held++
+		case err != nil:
+			failed, first = failed+1, cmp.Or(first, err)
+			h.note("%v", err)
+		case got.Entries > 0:
 			found = append(found, got)
 		}
 		h.Progressed("gc", int64(i+1), int64(len(ids)))
 	}
-	return found, nil
+	if held > 0 {
+		h.note("nothing is dropped of %s held here; see perdure inbox", view.Several(held, "agent"))
+	}
+	if first != nil {
+		first = &someFailed{fmt.Sprintf("%d of %s could not be collected", failed,
+			view.Several(int64(len(ids)), "agent")), first}
+	}
+	return found, first
+}
+
+// untrusted reports whether an error says that an agent has entries that do not count here.
+func untrusted(err error) bool {
+	var r *perdure.Rejection
+	return errors.As(err, &r) && r.Predicate == "key.trusted"
 }
 
 // SetCollected is what went of a set of capsules.

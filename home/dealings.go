@@ -42,7 +42,8 @@ CREATE TABLE IF NOT EXISTS receipts (agent TEXT NOT NULL, peer TEXT NOT NULL, at
 CREATE TABLE IF NOT EXISTS peers (peer TEXT PRIMARY KEY, theirs TEXT NOT NULL, ours TEXT NOT NULL,
 	standing TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE IF NOT EXISTS owed (peer TEXT NOT NULL, agent TEXT NOT NULL, why TEXT NOT NULL, tries INTEGER NOT NULL,
-	next INTEGER NOT NULL, PRIMARY KEY (peer, agent)) WITHOUT ROWID, STRICT;`)
+	next INTEGER NOT NULL, PRIMARY KEY (peer, agent)) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS pulled (agent TEXT PRIMARY KEY, peer TEXT NOT NULL) WITHOUT ROWID, STRICT;`)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dealingsFile, err), db.Close())
 	}
@@ -74,6 +75,27 @@ func (d *Dealings) Keep(ctx context.Context, peer string, r *exchange.Receipt) e
 		return fmt.Errorf("keep the receipt of %s: %w", peer, err)
 	}
 	return nil
+}
+
+// came notes that an agent was pulled from a peer because something is to be told to it: that goes back there.
+func (d *Dealings) came(ctx context.Context, id perdure.AgentID, peer string) error {
+	_, err := d.db.ExecContext(ctx, "INSERT OR REPLACE INTO pulled (agent, peer) VALUES (?, ?)", id.String(), peer)
+	if err != nil {
+		return fmt.Errorf("keep where agent %s came from: %w", id.Short(), err)
+	}
+	return nil
+}
+
+// cameFrom is the peer that an agent was pulled from; none: it was not.
+func (d *Dealings) cameFrom(ctx context.Context, id perdure.AgentID) (peer string, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT peer FROM pulled WHERE agent = ?", id.String()).Scan(&peer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read where agent %s came from: %w", id.Short(), err)
+	}
+	return peer, nil
 }
 
 // Receipts are what peers have acknowledged last of an agent, by their names.
@@ -185,14 +207,33 @@ func (d *Dealings) Owing(ctx context.Context, peer string, by time.Time, limit i
 	return all, rows.Err()
 }
 
-// paid notes what came of passing an agent: nil, it is done; else it is tried again later.
-func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
-	if fault == nil {
-		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ?", peer, o.Agent.String())
+// take notes that agents that are owed are about to be passed: what is owed of them from then on is not paid with it.
+func (d *Dealings) take(ctx context.Context, peer string, all []Owed) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
 		return err
 	}
-	_, err := d.db.ExecContext(ctx,
-		"INSERT OR REPLACE INTO owed (peer, agent, why, tries, next) VALUES (?, ?, ?, ?, ?)",
-		peer, o.Agent.String(), withDo(fault), o.Tries+1, int64(perdure.TimeOf(next)))
+	now := perdure.TimeOf(time.Now())
+	for i := range all {
+		all[i].Next = now // never zero, as what is owed anew has it
+		if _, err = tx.ExecContext(ctx, "UPDATE owed SET next = ? WHERE peer = ? AND agent = ?", int64(now), peer,
+			all[i].Agent.String()); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// paid notes what came of passing an agent that was taken: nil, it is done; else it is tried again later. One that is
+// owed anew since stays so.
+func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
+	if fault == nil {
+		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ? AND next = ?", peer,
+			o.Agent.String(), int64(o.Next))
+		return err
+	}
+	_, err := d.db.ExecContext(ctx, `UPDATE owed SET why = ?, tries = ?, next = CASE next WHEN ? THEN ? ELSE next END
+		WHERE peer = ? AND agent = ?`,
+		withDo(fault), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), peer, o.Agent.String())
 	return err
 }

@@ -23,7 +23,8 @@ type Visitor struct {
 	Person *perdure.Signer
 	// Key is the key they have shown that they have, where no secret is shared; zero: none.
 	Key perdure.Key
-	// Speaks says that what they say is a person's word: they may answer what agents ask people. A program may not.
+	// Speaks says that what they say is a person's word: they may answer what agents ask people, resume agents and
+	// settle what is in doubt. A program may not.
 	Speaks bool
 	Scope  string   // of the agents there are for them; AnyScope: all
 	Verbs  []string // nil: all
@@ -31,7 +32,8 @@ type Visitor struct {
 	grants []grant
 	Link   *Bound // the one question they may answer; nil: any
 	token  *Token
-	host   bool // the owner of the home where they are at home
+	hook   string // the name of the hook they are behind; empty: of none
+	host   bool   // the owner of the home where they are at home
 }
 
 // Visit is who has a token, or what is wrong with it.
@@ -72,6 +74,8 @@ func (v *Visitor) ID() string {
 		return "token " + v.token.ID
 	case !v.Key.IsZero():
 		return "key " + v.Key.String()
+	case v.hook != "":
+		return "hook " + v.hook
 	}
 	return "owner"
 }
@@ -169,7 +173,7 @@ func (d *Desk) verb(
 	verb, arg string,
 	do func(context.Context, *perdure.Agent) (*perdure.Entry, error),
 ) (*Told, error) {
-	if err := v.May(verb); err != nil {
+	if err := v.may(verb); err != nil {
 		return nil, err
 	}
 	id, err := d.Find(ctx, v, arg)
@@ -200,15 +204,8 @@ func (d *Desk) Event(
 	arg string,
 	ev perdure.Event,
 ) (e *perdure.Entry, before bool, err error) {
-	verb := VerbEvent
-	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
-		verb = VerbAnswer
-	}
-	if err := d.mayAnswer(v, verb); err != nil {
+	if err := d.mayTell(v, &ev); err != nil {
 		return nil, false, err
-	}
-	if ev.Name == "" {
-		return nil, false, perdure.Invalid(errors.New("an event needs a name"))
 	}
 	id, err := d.named(ctx, v, arg)
 	if err != nil {
@@ -219,22 +216,48 @@ func (d *Desk) Event(
 		return nil, false, err
 	}
 	defer done()
-	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
-	if ev.ID != "" || v.grants != nil {
-		var a *perdure.Agent
-		if a, err = d.load(ctx, id); err == nil {
-			scope := a.Fold().Charter.Scope
-			err = v.MayIn(verb, scope)
-			ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
-			before = a.Fold().Received(&ev)
-		}
-	}
-	if err == nil {
-		e, err = d.Node.Tell(ctx, id, ev)
-	}
-	if errors.Is(err, perdure.ErrNotFound) {
+	if e, before, err = d.tell(ctx, v, id, ev); errors.Is(err, perdure.ErrNotFound) {
 		err = missing(arg)
 	}
+	return e, before, err
+}
+
+// verbOf is the verb that an event takes.
+func verbOf(ev *perdure.Event) string {
+	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
+		return VerbAnswer
+	}
+	return VerbEvent
+}
+
+// mayTell refuses an event that the visitor may not send anywhere, and one without a name.
+func (d *Desk) mayTell(v *Visitor, ev *perdure.Event) error {
+	if err := v.may(verbOf(ev)); err != nil {
+		return err
+	}
+	if ev.Name == "" {
+		return perdure.Invalid(errors.New("an event needs a name"))
+	}
+	return nil
+}
+
+// tell is Event in the agent's turn.
+func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perdure.Event) (e *perdure.Entry,
+	before bool, err error) {
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	if ev.ID != "" || v.grants != nil {
+		a, err := d.load(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		scope := a.Fold().Charter.Scope
+		if err := v.MayIn(verbOf(&ev), scope); err != nil {
+			return nil, false, err
+		}
+		ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
+		before = a.Fold().Received(&ev)
+	}
+	e, err = d.Node.Tell(ctx, id, ev)
 	return e, before, err
 }
 
@@ -248,15 +271,19 @@ func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.
 	return a.Fold().Received(&ev), nil
 }
 
-// mayAnswer refuses an answer of a program, and any other verb the visitor has no right to.
-func (d *Desk) mayAnswer(v *Visitor, verb string) error {
+// personal are the verbs that are a person's word: whoever answers for people, lets an agent go on, or says that what
+// happened did not, so that it happens again, has looked.
+var personal = []string{VerbAnswer, VerbResume, VerbSettle}
+
+// may refuses a person's word of a program, and any verb the visitor has no right to.
+func (v *Visitor) may(verb string) error {
 	if err := v.May(verb); err != nil {
 		return err
 	}
-	if verb == VerbAnswer && !v.Speaks {
+	if !v.Speaks && slices.Contains(personal, verb) {
 		return perdure.WithHint(
-			fmt.Errorf("%w: %s is a program: no person stands behind its token, so it cannot answer for one",
-				perdure.ErrDenied, v.Name),
+			fmt.Errorf("%w: %s is a program: no person stands behind its token, so it cannot %s for one",
+				perdure.ErrDenied, v.Name, doing(verb)),
 			"make a token for a person: perdure token new NAME --person",
 		)
 	}
@@ -265,9 +292,6 @@ func (d *Desk) mayAnswer(v *Visitor, verb string) error {
 
 // Answer answers what an agent asks people.
 func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told, error) {
-	if err := d.mayAnswer(v, VerbAnswer); err != nil {
-		return nil, err
-	}
 	return d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
 		return d.Node.Answer(ctx, a.ID(), text)
 	})
@@ -502,6 +526,22 @@ func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
 	return nil
 }
 
+// mayAdd refuses a visitor who may not bring entries of an agent that is here: its scope is theirs to import into. The
+// error wraps ErrNotFound if it is not here.
+func (d *Desk) mayAdd(ctx context.Context, v *Visitor, id perdure.AgentID) error {
+	if err := v.May(VerbImport); err != nil || v.Everything() && v.grants == nil {
+		return err
+	}
+	a, err := d.load(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil {
+		return fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
+	}
+	return nil
+}
+
 // Import takes in a capsule that was read to its end, whose head is given: by policy, and held if it has entries by
 // keys that are not trusted here.
 func (d *Desk) Import(
@@ -519,10 +559,8 @@ func (d *Desk) Import(
 		return nil, err
 	}
 	if !v.Everything() || v.grants != nil {
-		a, err := d.load(ctx, head.Agent)
-		if err == nil && v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || err != nil &&
-			!errors.Is(err, perdure.ErrNotFound) {
-			return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, head.Agent.Short())
+		if err := d.mayAdd(ctx, v, head.Agent); err != nil && !errors.Is(err, perdure.ErrNotFound) {
+			return nil, err
 		}
 		admit := in.Admit
 		in.Admit = func(a *perdure.Agent) perdure.Verdict {

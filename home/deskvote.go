@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -65,14 +64,22 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 		return nil, false, err
 	}
 	defer done()
-	entries, err := d.Node.PrepareVote(ctx, a.ID(), v.Person.Key(), v.Person.Name, vote)
-	if err == nil {
-		entries, err = v.Person.SignVote(entries, a.ID(), vote)
-	}
+	entries, err := d.signed(ctx, v, a, "", vote)
 	if err != nil {
 		return nil, false, err
 	}
 	return d.take(ctx, v, a, q, entries)
+}
+
+// signed is the commit by which the visitor answers, signed by them; message is the id of the message it came in, if
+// it came in one.
+func (d *Desk) signed(ctx context.Context, v *Visitor, a *perdure.Agent, message string,
+	vote perdure.Approval) ([]*perdure.Entry, error) {
+	entries, err := d.Node.PrepareVoteOf(ctx, a.ID(), v.Person.Key(), v.Person.Name, message, vote)
+	if err != nil {
+		return nil, err
+	}
+	return v.Person.SignVote(entries, a.ID(), vote)
 }
 
 // Prepare is the commit by which a key would answer, without its signature, and what it answers. Nothing is stored.
@@ -276,7 +283,7 @@ func (d *Desk) Evidence(ctx context.Context, id perdure.AgentID, decision perdur
 	if err != nil {
 		return nil, err
 	}
-	decided, err := d.entry(ctx, a, decision)
+	decided, err := a.Find(ctx, d.Store, decision)
 	if err != nil {
 		return nil, err
 	}
@@ -287,51 +294,9 @@ func (d *Desk) Evidence(ctx context.Context, id perdure.AgentID, decision perdur
 	if x.Advice.IsZero() {
 		return []*perdure.Entry{decided}, nil
 	}
-	advice, err := d.entry(ctx, a, x.Advice)
+	advice, err := a.Find(ctx, d.Store, x.Advice)
 	if advice == nil || err != nil {
 		return []*perdure.Entry{decided}, err
 	}
 	return []*perdure.Entry{advice, decided}, nil
-}
-
-// maxParts is how many parts of a memory are looked through one by one, from the newest: what people are asked about
-// was decided lately.
-const maxParts = 8
-
-// entry is an entry of an agent; nil: it has none of that name. What is recent is looked through first, then the memory
-// from snapshot to snapshot, the newest part first.
-func (d *Desk) entry(ctx context.Context, a *perdure.Agent, name perdure.Hash) (*perdure.Entry, error) {
-	for e := range a.Recent() {
-		if e.Name == name {
-			return e, nil
-		}
-	}
-	end := perdure.Cursor(math.MaxInt64)
-	for part := 0; end > 0; part++ {
-		from := perdure.Cursor(0)
-		if part < maxParts {
-			for snap, err := range d.Store.Snapshots(ctx, a.ID()) {
-				if err != nil {
-					return nil, err
-				}
-				if snap.Cursor < end {
-					from = snap.Cursor
-					break
-				}
-			}
-		}
-		for item, err := range d.Store.Entries(ctx, a.ID(), from) {
-			switch {
-			case err != nil:
-				return nil, err
-			case item.Name == name:
-				return item.Entry, nil
-			}
-			if item.Cursor >= end {
-				break
-			}
-		}
-		end = from
-	}
-	return nil, nil
 }

@@ -40,7 +40,11 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	d.say("file", Well, "", "%v; a sound file with the %s that can be read is in its place, the damaged one is %s",
 		damage, view.Several(r.Rows, "row"), r.Aside)
-	if r.Rows == 0 {
+	switch {
+	case r.Rows == 0 && r.Born > 0:
+		d.say("file", Odd, "import good copies of its agents, or restore it from a backup",
+			"all that was left in it are the first entries of %s", view.Several(r.Born, "agent"))
+	case r.Rows == 0:
 		d.say("file", Odd, "import good copies of its agents, or restore it from a backup",
 			"nothing of a store was left in it: the new one is empty")
 	}

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,29 @@ type Export struct {
 	begun bool // a snapshot was written to begin with
 }
 
+// Check refuses an export that contradicts itself: of one agent, or into a set, which a manifest may sign as a whole.
+func (e *Export) Check(set, manifest bool) error {
+	var wrong string
+	switch {
+	case e.For != "" && !e.Move:
+		wrong = "--for names who may take the seat; add --move to hand it over"
+	case e.Move && set:
+		wrong = "--move hands over one agent at a time; leave --set out"
+	case e.Move && e.Depth != perdure.Full:
+		wrong = "an agent that moves takes its whole memory along: without it, it may do nothing that must happen " +
+			"once; leave --depth out"
+	case set && len(e.Recipients) > 0:
+		wrong = "what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or --to"
+	case manifest && e.Detached:
+		wrong = "signatures are detached or in a manifest; leave one of them out"
+	case manifest && !set:
+		wrong = "a manifest signs several capsules at once; name a folder for them with --set"
+	default:
+		return nil
+	}
+	return perdure.Invalid(errors.New(wrong))
+}
+
 // Exported is what came of an export.
 type Exported struct {
 	Agent   perdure.AgentID `json:"agent"`
@@ -44,9 +68,23 @@ type Exported struct {
 	Moved   bool            `json:"moved,omitempty"` // its seat was handed over
 }
 
+// Text is what came of it, for people.
+func (x *Exported) Text() string {
+	text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", x.File, x.Entries, x.Bytes, x.Depth,
+		x.Heads[0])
+	if x.Moved {
+		text += view.ShownName(cmp.Or(x.Name, x.Agent.Short())) +
+			" goes on where this file is imported, and no longer here; import one copy only\n"
+	}
+	return text
+}
+
 // Export writes an agent as a capsule. One of less than the whole memory begins with a snapshot, which is written if
 // there is none. With Move the seat is handed over first, so that the capsule says so; to do both again does no harm.
 func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, e Export) (*Exported, error) {
+	if err := e.Check(false, false); err != nil {
+		return nil, err
+	}
 	a, err := perdure.Load(ctx, s, id)
 	if err != nil {
 		return nil, err
@@ -260,6 +298,9 @@ type SetMember struct {
 // manifest this home's key signs all of them together.
 func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agents []string, e Export,
 	manifest bool) ([]SetMember, error) {
+	if err := e.Check(true, manifest); err != nil {
+		return nil, err
+	}
 	o := capsule.SetOptions{Options: e.Options}
 	var ids []perdure.AgentID
 	for _, agent := range agents {

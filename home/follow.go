@@ -34,6 +34,9 @@ func (h *Home) FollowTrust(ctx context.Context, n *perdure.Node, log *slog.Logge
 			case known == nil || now.String() != known.String():
 				known = now
 				n.SetTrust(now)
+				if s, ok := n.Store.(interface{ SetTrust(*perdure.Trust) }); ok { // a folder merges copies by it
+					s.SetTrust(now)
+				}
 				log.Info("whom to trust has changed")
 			}
 		}

@@ -3,7 +3,9 @@ package home_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
@@ -61,12 +63,52 @@ func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
 			if _, err := d.Pause(ctx, v, id, ""); (err == nil) != x.may {
 				t.Errorf("a pause of %s: %v", x.a.Fold().Intent.Name, err)
 			}
+			word, _, err := n.Key.Commit(x.a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "pong"}})
+			if err != nil {
+				return err
+			}
+			_, err = home.Local{Desk: d, Visitor: v}.Take(ctx, x.a.ID(), func(yield func(*perdure.Entry, error) bool) {
+				yield(word[0], nil)
+			})
+			if (err == nil) != x.may || err != nil && home.KindOf(err) != home.KindDenied {
+				t.Errorf("entries of %s that are pushed: %v", x.a.Fold().Intent.Name, err)
+			}
 			if _, err := d.Agent(ctx, v, id); err != nil {
 				t.Errorf("a look at %s: %v", x.a.Fold().Intent.Name, err)
 			}
 		}
 		if _, err := d.Fork(ctx, v, outside.ID().String(), home.Fork{Name: "f"}); home.KindOf(err) != home.KindDenied {
 			t.Errorf("a fork into another scope: %v", err)
+		}
+		return nil
+	})
+}
+
+// To let an agent go on, and to say what came of an effect, is a person's word, whatever verbs a program's token has.
+func TestAProgramNeitherResumesNorSettles(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home")}
+	within(t, h, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		d := &home.Desk{Home: h, Store: s, Node: n}
+		id := agentIn(ctx, t, h, s, "paused").ID().String()
+		prog := &home.Visitor{Name: "ci", Verbs: home.Verbs, Scope: perdure.AnyScope}
+		if _, err := d.Pause(ctx, prog, id, ""); err != nil {
+			t.Errorf("a program cannot pause an agent: %v", err)
+		}
+		_, resume := d.Resume(ctx, prog, id, "")
+		_, settle := d.Settle(ctx, prog, id, "00", perdure.Settle{Signal: perdure.Failed})
+		for verb, err := range map[string]error{"resume": resume, "settle": settle} {
+			if home.KindOf(err) != home.KindDenied || !strings.Contains(err.Error(), "no person stands behind") {
+				t.Errorf("%s: %v, want it denied to a program", verb, err)
+			}
+		}
+		prog.Speaks = true
+		if _, err := d.Resume(ctx, prog, id, ""); err != nil {
+			t.Errorf("a person cannot resume: %v", err)
 		}
 		return nil
 	})

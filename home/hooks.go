@@ -24,8 +24,8 @@ type HookConfig struct {
 	Key      string `yaml:"key"`
 }
 
-// Webhooks is what answers posts that hooks of this home signed, stored by a node; nil: there are no hooks.
-func (h *Home) Webhooks(ctx context.Context, n *perdure.Node) (*webhook.Handler, error) {
+// Webhooks is what answers posts that hooks of this home signed, at a desk; nil: there are no hooks.
+func (h *Home) Webhooks(ctx context.Context, d *Desk) (*webhook.Handler, error) {
 	file, err := ReadNodeFile(h)
 	if err != nil || len(file.Hooks) == 0 {
 		return nil, err
@@ -33,13 +33,11 @@ func (h *Home) Webhooks(ctx context.Context, n *perdure.Node) (*webhook.Handler,
 	if err := h.Consent(); err != nil {
 		return nil, err
 	}
-	out := &webhook.Handler{Node: n, Find: func(ctx context.Context, name string) (perdure.AgentID, error) {
-		return Find(ctx, n.Store, name)
-	}}
-	if out.Hooks, err = h.hooks(&file); err != nil {
+	hooks, err := h.hooks(&file)
+	if err != nil {
 		return nil, err
 	}
-	return out, ctx.Err()
+	return d.Hooked(hooks...), ctx.Err()
 }
 
 // hooks reads the hooks of a file, with their secrets.

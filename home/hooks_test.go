@@ -53,7 +53,7 @@ hooks:
   - {name: ana, secret: "file:hook.secret", approver: ana, key: people/ana}
   - {name: crm, secret: CRM, scope: acme}
 `)
-	got, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)})
+	got, err := h.Webhooks(t.Context(), &Desk{Home: h, Store: new(perdure.MemStore)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestHooksThatCouldNotBeToldApartOrVoteForThemselvesAreRefused(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hookedHome(t, "secrets: secrets\nhooks: ["+c.yaml+"]\n")
-			_, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)})
+			_, err := h.Webhooks(t.Context(), &Desk{Home: h, Store: new(perdure.MemStore)})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "MfKQ9r8G") {
 				t.Errorf("got %v, want one about %q", err, c.want)
 			}
@@ -91,7 +91,7 @@ func TestHooksThatCouldNotBeToldApartOrVoteForThemselvesAreRefused(t *testing.T)
 	if err := os.Chmod(filepath.Join(h.Dir, "hook.secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err == nil ||
+	if _, err := h.Webhooks(t.Context(), &Desk{Home: h, Store: new(perdure.MemStore)}); err == nil ||
 		!strings.Contains(err.Error(), "others can read") {
 		t.Errorf("a secret that others can read: %v", err)
 	}
@@ -123,7 +123,7 @@ func TestEveryNodeFileOfThePageIsRead(t *testing.T) {
 			filepath.Join(h.Dir, "people", "ana.key")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Webhooks(t.Context(), &perdure.Node{Store: new(perdure.MemStore)}); err != nil {
+		if _, err := h.Webhooks(t.Context(), &Desk{Home: h, Store: new(perdure.MemStore)}); err != nil {
 			t.Error(err)
 		}
 		if _, err := h.Notifier(&perdure.Node{}, nil); err != nil {

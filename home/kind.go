@@ -116,6 +116,8 @@ func KindOf(err error) Kind {
 		return KindConflict
 	case errors.Is(err, perdure.ErrDenied):
 		return KindDenied
+	case errors.Is(err, perdure.ErrFull):
+		return KindTooMany
 	case errors.Is(err, ErrPerson):
 		return KindWaiting
 	case errors.Is(err, ErrUnwell):

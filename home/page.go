@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Page is some agents after a cursor, by name, then id, and the cursor for those that follow; empty: these are all.
+// Page is some agents after a cursor, in the order of lists, and the cursor for those that follow; empty: there are no
+// more.
 // Those that hides reports are left out; nil: none are.
 func Page(
 	ctx context.Context,
@@ -27,27 +28,27 @@ func Page(
 	if err != nil {
 		return nil, "", err
 	}
-	for one, err := range l.List(ctx, f) {
-		switch {
-		case err != nil:
-			return nil, "", err
-		case cursor != "" && !follows(one, after), hides != nil && hides(one):
-		case len(found) == limit:
-			last := found[limit-1]
-			return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil
-		default:
-			found = append(found, one)
+	f.After = after.Place()
+	for more := true; more; {
+		f.Limit = limit - len(found) + 1
+		n := 0
+		for one, err := range l.List(ctx, f) {
+			n++
+			f.After = one.Place()
+			switch {
+			case err != nil:
+				return nil, "", err
+			case hides != nil && hides(one):
+			case len(found) == limit:
+				last := found[limit-1]
+				return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil
+			default:
+				found = append(found, one)
+			}
 		}
+		more = n == f.Limit
 	}
 	return found, "", nil
-}
-
-// follows reports whether an agent is listed after another: by name, then id.
-func follows(one, after perdure.Listing) bool {
-	if one.Name != after.Name {
-		return one.Name > after.Name
-	}
-	return perdure.Hash(one.Agent).Compare(perdure.Hash(after.Agent)) > 0
 }
 
 func parseCursor(cursor string) (l perdure.Listing, err error) {

@@ -87,44 +87,28 @@ func (d *Desk) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 	return "", err
 }
 
-// arrivalHold reports whether an agent is paused because it arrived and nobody has admitted it yet. It looks for the
-// pauses backwards, snapshot by snapshot.
+// arrivalHold reports whether an agent is paused because it arrived and nobody has admitted it yet.
 func arrivalHold(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, error) {
 	paused := slices.Clone(a.Fold().Paused)
 	if len(paused) == 0 {
 		return false, nil
 	}
-	end := perdure.Cursor(0)
-	look := func(after perdure.Cursor) (bool, error) {
-		for item, err := range s.Entries(ctx, a.ID(), after) {
-			if err != nil {
-				return false, err
-			}
-			if end != 0 && item.Cursor > end {
-				break
-			}
-			if i := slices.Index(paused, item.Name); i >= 0 {
-				if capsule.IsHold(item.Entry) {
-					return true, nil
-				}
-				paused = slices.Delete(paused, i, i+1)
-			}
-			if len(paused) == 0 {
-				break
-			}
-		}
-		end = after
-		return false, nil
-	}
-	for snap, err := range s.Snapshots(ctx, a.ID()) {
+	for e, err := range perdure.Backwards(ctx, s, a.ID(), nil) {
 		if err != nil {
 			return false, err
 		}
-		if hold, err := look(snap.Cursor); hold || err != nil || len(paused) == 0 {
-			return hold, err
+		i := slices.Index(paused, e.Name)
+		if i >= 0 && capsule.IsHold(e) {
+			return true, nil
+		}
+		if i >= 0 {
+			paused = slices.Delete(paused, i, i+1)
+		}
+		if len(paused) == 0 {
+			break
 		}
 	}
-	return look(0)
+	return false, nil
 }
 
 // Missing yields what is here and a place with this offer lacks.
@@ -209,7 +193,10 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !v.Everything() && !d.Shows(ctx, v, id) {
+	if err := d.mayAdd(ctx, v, id); err != nil {
+		return nil, err
+	}
+	if !v.Everything() && !d.Shows(ctx, v, id) { // it keeps notes that are not for them
 		return nil, fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
 	}
 	trust, err := d.Home.Trust()

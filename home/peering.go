@@ -214,6 +214,9 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 		if err != nil || len(owed) == 0 {
 			return err
 		}
+		if err := w.book.take(ctx, w.conf.Name, owed); err != nil {
+			return err
+		}
 		if err := w.passAll(ctx, p, s, owed, way); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 type reach struct {
 	*perdure.Node
 	h    *Home
-	from sync.Map // the PeerConfig of agents that were pulled, by their id
+	from sync.Map // the PeerConfig of agents that were pulled, or none, by their id; exchange.db remembers them
 }
 
 // Load is that of the node, of an agent that is here or can be pulled.
@@ -40,6 +40,9 @@ func (r *reach) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, e
 		}
 		if r.pass(ctx, here, c, id, exchange.Pull) == nil {
 			r.from.Store(id, c)
+			if err := r.noted(ctx, func(d *Dealings) error { return d.came(ctx, id, c.Name) }); err != nil {
+				return nil, err
+			}
 			return r.Node.Load(ctx, id)
 		}
 	}
@@ -50,11 +53,13 @@ func (r *reach) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, e
 // scope is none that is synced.
 func (r *reach) Tell(ctx context.Context, id perdure.AgentID, ev perdure.Event) (*perdure.Entry, error) {
 	e, err := r.Node.Tell(ctx, id, ev)
-	c, pulled := r.from.Load(id)
-	if err != nil || !pulled {
+	if err != nil {
 		return e, err
 	}
-	peer := c.(PeerConfig) // nothing else is stored
+	peer, err := r.origin(ctx, id)
+	if err != nil || peer.Name == "" {
+		return e, err
+	}
 	v, err := r.h.Owner()
 	if err == nil {
 		here := Local{&Desk{Home: r.h, Store: r.Store, Node: r.Node}, v}
@@ -62,11 +67,40 @@ func (r *reach) Tell(ctx context.Context, id perdure.AgentID, ev perdure.Event) 
 			return e, nil
 		}
 	}
+	return e, r.noted(ctx, func(d *Dealings) error { return d.owe(ctx, peer.Name, []perdure.AgentID{id}) })
+}
+
+// noted does something with what the home knows of other places.
+func (r *reach) noted(ctx context.Context, do func(*Dealings) error) error {
 	book, err := r.h.OpenDealings(ctx)
 	if err != nil {
-		return e, err
+		return err
 	}
-	return e, errors.Join(book.owe(ctx, peer.Name, []perdure.AgentID{id}), book.Close())
+	return errors.Join(do(book), book.Close())
+}
+
+// origin is the peer that an agent was pulled from, also by a process before this one; none: it is not of a peer that
+// there is.
+func (r *reach) origin(ctx context.Context, id perdure.AgentID) (PeerConfig, error) {
+	if c, ok := r.from.Load(id); ok {
+		return c.(PeerConfig), nil // nothing else is stored
+	}
+	peers, err := r.h.Peers()
+	if err != nil || len(peers) == 0 {
+		return PeerConfig{}, err
+	}
+	name := ""
+	if err := r.noted(ctx, func(d *Dealings) (err error) { name, err = d.cameFrom(ctx, id); return err }); err != nil {
+		return PeerConfig{}, err
+	}
+	var from PeerConfig
+	for _, c := range peers {
+		if c.Name == name {
+			from = c
+		}
+	}
+	r.from.Store(id, from)
+	return from, nil
 }
 
 // pass passes an agent from or to a peer.

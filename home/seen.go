@@ -147,11 +147,14 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		for i := range out {
 			out[i].Standing = out[i].said(now)
 		}
+		if err == nil {
+			err = h.unattended(ctx, s, out, now)
+		}
 	}()
 	out = make([]Listed, len(found))
 	known := map[perdure.AgentID]bool{}
 	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
-	if t, ok := s.(header); ok {
+	if t, ok := s.(header); ok && (all || len(found) > maxSingly) {
 		tops, err := t.Tops(ctx)
 		if err != nil {
 			return nil, err
@@ -162,14 +165,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	if err != nil {
 		return nil, err
 	}
-	seen := map[perdure.AgentID]sqlite.Sighting{}
-	if w != nil {
-		for one, err := range w.Sightings() {
-			if err != nil {
-				return nil, err
-			}
-			seen[one.Agent] = one
-		}
+	seen, err := sighted(w, found, all)
+	if err != nil {
+		return nil, err
 	}
 	for i, one := range found {
 		known[one.Agent] = true
@@ -205,6 +203,44 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	more := out[len(found):]
 	slices.SortFunc(more, func(a, b Listed) int { return perdure.Hash(a.Agent).Compare(perdure.Hash(b.Agent)) })
 	return out, nil
+}
+
+// maxSingly is of how many agents of a page it is looked up one by one what is known of them: what is known of all is
+// read at once only for lists that are longer.
+const maxSingly = 1000
+
+// sightedOf is what was seen of the agents of a page.
+func (h *Home) sightedOf(found []perdure.Listing) (map[perdure.AgentID]sqlite.Sighting, error) {
+	w, err := h.lookWitness()
+	if err != nil {
+		return nil, err
+	}
+	return sighted(w, found, false)
+}
+
+// sighted is what a witness has seen of the agents of a list, or of all.
+func sighted(w *sqlite.Witness, found []perdure.Listing, all bool) (map[perdure.AgentID]sqlite.Sighting, error) {
+	seen := map[perdure.AgentID]sqlite.Sighting{}
+	if w == nil {
+		return seen, nil
+	}
+	if !all && len(found) <= maxSingly {
+		for _, one := range found {
+			x, err := w.Sighting(one.Agent)
+			if err != nil {
+				return nil, err
+			}
+			seen[one.Agent] = x
+		}
+		return seen, nil
+	}
+	for one, err := range w.Sightings() {
+		if err != nil {
+			return nil, err
+		}
+		seen[one.Agent] = one
+	}
+	return seen, nil
 }
 
 // sampled is how many entries a list reads to see whether memories can be read: it must stay quick. Doctor reads all of
@@ -351,9 +387,7 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 	lines, err := h.Check(ctx, s, all, false)
 	for _, one := range lines {
 		if one.Older != nil {
-			found = append(found, view.Wait{Agent: one.Agent, Name: one.Name, Kind: view.WaitOlder,
-				What: one.Older.What(), Since: one.Older.Seen,
-				Answer: "perdure resume " + one.Older.Name + " --older # or import a good copy"})
+			found = append(found, olderWait(&one))
 		}
 	}
 	return found, faults, err
@@ -379,6 +413,29 @@ func (l *Listed) Wrong() (what, fix string) {
 		return view.CalledBy(l.Name, l.Agent) + ": " + l.Older.What(), l.Older.Fix()
 	}
 	return "", ""
+}
+
+// unattended corrects the standing of agents that were at work when their node died: nobody runs them now.
+func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
+	at, err := view.AttendanceOf(ctx, s)
+	if err != nil || !at.Known {
+		return err
+	}
+	for i := range out {
+		l := &out[i]
+		if l.Damaged != "" || l.Older != nil || !at.Died(l.Agent) && (l.Standing != "running" || at.Held(l.Agent)) {
+			continue
+		}
+		a, err := h.Load(ctx, s, l.Agent)
+		switch {
+		case err != nil: // what is wrong with it is said elsewhere
+		case len(at.Strays(a, now)) > 0:
+			l.Standing = "waiting"
+		case at.Unattended(a, nil, now):
+			l.Standing = "ready"
+		}
+	}
+	return nil
 }
 
 // said is where an agent stands, or what is wrong with it.

@@ -34,12 +34,14 @@ func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.S
 			return v, now, err
 		}
 		v.Outrun(older)
-		v.Unsure, v.Waits = !at.Known, append(at.Strays(p.Agent, now), v.Waits...)
+		strays := at.Strays(p.Agent, now)
+		v.Unsure, v.Waits = !at.Known, append(strays, v.Waits...)
 		place, err := h.PlaceOf(ctx, s)
 		if err != nil {
 			return v, now, err
 		}
 		v.Seated(p.Agent, trust, place, now)
+		v.Strayed(strays)
 	}
 	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
 		return v, now, err

@@ -34,7 +34,11 @@ func (w *world) reader(ws *workspace.Workspace, role, scope string) *workspace.R
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return ws.For(a)
+	r, err := ws.For(w.t.Context(), a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
 }
 
 // said is everything that a call of a tool returned, as text.

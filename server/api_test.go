@@ -110,7 +110,8 @@ func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
 		t.Errorf("fork: got %+v", forked)
 	}
 	w.call(all, "POST", "/v1/agents/again/pause", client.Note{Note: "wait"}, 200, &told)
-	w.call(all, "POST", "/v1/agents/again/resume", nil, 200, &told)
+	w.problem(all, "POST", "/v1/agents/again/resume", nil, 403) // a program does not let it go on
+	w.call(w.human(), "POST", "/v1/agents/again/resume", nil, 200, &told)
 	w.call(all, "POST", "/v1/agents/again/edit",
 		client.Edit{Goal: new("something else"), Set: map[string]json.RawMessage{"x": json.RawMessage("1")}},
 		200, &told)
@@ -243,4 +244,70 @@ func TestProblemsSayWhat(t *testing.T) {
 	if !asRejection(err, &r) || r.Predicate != p.Rejection.Predicate {
 		t.Error("the rejection is not found in the error")
 	}
+}
+
+func TestAnEditThatWidensOrRemakesIsRefusedByName(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	calls, depth, elsewhere, role := int64(5), int64(3), "elsewhere", perdure.RoleKind
+	tools, more := []string{"files.read"}, []string{"files.read", "files.write"}
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a", Scope: "acme", Tools: &tools, Depth: 1,
+		Budget: &client.Budget{Calls: &calls}, Deadline: "24h"}, 201, nil)
+	calls = 6
+	for _, c := range []struct {
+		edit client.Edit
+		want string
+	}{
+		{client.Edit{Scope: &elsewhere}, "its scope is acme; want one inside it, got elsewhere"},
+		{client.Edit{Tools: &more}, "tools can be taken away, not added"},
+		{client.Edit{Depth: &depth}, "want that many or fewer, got 3"},
+		{client.Edit{Budget: &client.Budget{Calls: &calls}}, "never larger"},
+		{client.Edit{Deadline: "48h"}, "cannot be put off"},
+		{client.Edit{Kind: &role}, "no agent becomes one"},
+	} {
+		p := w.problem(all, "POST", "/v1/agents/a/edit", c.edit, 400)
+		if contains(t, p.Detail, c.want); p.Kind != "invalid" || p.Hint == "" || p.Exit != 2 {
+			t.Errorf("%+v: got %+v", c.edit, p)
+		}
+	}
+}
+
+// TestWhatWaitsIsPaged walks through what waits by pages: each looks at so many agents and no more, and together they
+// have what is there once.
+func TestWhatWaitsIsPaged(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	const many = 7
+	want := map[perdure.AgentID]bool{}
+	for range many {
+		id, _ := w.asking()
+		want[id] = true
+	}
+	c, pages, cursor := w.client(all, nil), 0, ""
+	for {
+		page, err := c.WaitsPage(t.Context(), cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Waits) > 2 {
+			t.Errorf("%d waits on a page for 2 agents", len(page.Waits))
+		}
+		for _, one := range page.Waits {
+			if !want[one.Agent] {
+				t.Errorf("%s twice, or for nothing", one.Agent.Short())
+			}
+			delete(want, one.Agent)
+		}
+		if pages++; page.Next == "" {
+			break
+		}
+		cursor = page.Next
+	}
+	if len(want) > 0 || pages < many/2 {
+		t.Errorf("%d are missing after %d pages", len(want), pages)
+	}
+	if whole, err := c.Waits(t.Context(), ""); err != nil || len(whole.Waits) != many {
+		t.Errorf("got %d, %v, want %d", len(whole.Waits), err, many)
+	}
+	w.problem(all, "GET", "/v1/waits?cursor=nonsense", nil, 400)
 }

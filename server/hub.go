@@ -338,10 +338,17 @@ func position(feed perdure.Hash, at perdure.Cursor) string {
 func parsePosition(text string, feed perdure.Hash) (at perdure.Cursor, ours bool, err error) {
 	name, number, _ := strings.Cut(text, ".")
 	n, bad := strconv.ParseInt(number, 10, 64)
-	if bad != nil || n < 0 || len(name) != 16 {
-		return 0, false, perdure.Invalid(fmt.Errorf("%q is no position that was given; begin without one", cut(text)))
+	if bad != nil || n < 0 || strconv.FormatInt(n, 10) != number || len(name) != 16 || !view.IsHex(name) {
+		return 0, false, noPosition(text, "is no position of a stream")
 	}
 	return perdure.Cursor(n), name == feed.String()[:16], nil
+}
+
+// noPosition refuses what is given as a position, and says what is one.
+func noPosition(text, why string) error {
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%q %s: want the id of an event that this stream sent, such as "+
+		"0123456789abcdef.42", cut(text), why)),
+		"give the last id back as Last-Event-ID or ?after=; ?after=start is from the beginning, none is from now on")
 }
 
 // written is one event of a stream. Without a position it leaves that of the one before.

@@ -9,7 +9,7 @@ import (
 
 func TestAKeyHoldsAlsoWithIfMatch(t *testing.T) {
 	w := newWorld(t)
-	all := w.token("", home.Verbs...)
+	all := w.human()
 	path := "/v1/agents/" + w.agent("a").String()
 	for _, x := range []struct {
 		to   string

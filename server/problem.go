@@ -15,7 +15,6 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
-	"github.com/perdure/perdure/webhook"
 )
 
 // problem is an error as it is sent.
@@ -103,15 +102,10 @@ func (s *Server) problem(ctx context.Context, err error) *problem {
 	}
 	kind := home.KindOf(err)
 	status := kind.Status()
-	var hooked *webhook.Error
 	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
+	if errors.As(err, &long) {
 		kind = home.KindTooLarge
 		status = kind.Status()
-	case errors.As(err, &hooked):
-		status = hooked.Status
-		kind = kindOfStatus(status)
 	}
 	message, hint := view.Explain(err, "perdure")
 	if kind == home.KindInvalid && hint == "see perdure --help" {

@@ -446,6 +446,7 @@ func waitOf(w *view.Wait, now time.Time) *wait {
 type waiting struct {
 	Waits  []wait `json:"waits"`
 	Faults string `json:"faults,omitempty"`
+	Next   string `json:"next,omitempty"`
 }
 
 func (s *Server) agentWaits(ctx context.Context, v *home.Visitor, in *Named) (*reply[client.Waits], error) {
@@ -453,10 +454,13 @@ func (s *Server) agentWaits(ctx context.Context, v *home.Visitor, in *Named) (*r
 	return replied[client.Waits](waiting{Waits: waitsOf(sum.Waits, now)}, err)
 }
 
-func (s *Server) waits(ctx context.Context, v *home.Visitor, _ *struct{}) (*reply[client.Waits], error) {
+func (s *Server) waits(ctx context.Context, v *home.Visitor, in *struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of how many agents"`
+	Cursor string `query:"cursor" maxLength:"1000" doc:"next of the answer before"`
+}) (*reply[client.Waits], error) {
 	now := time.Now()
-	found, faults, err := s.Desk.Inbox(ctx, v, now)
-	out := waiting{Waits: waitsOf(found, now)}
+	found, next, faults, err := s.Desk.InboxPage(ctx, v, in.Cursor, in.Limit, now)
+	out := waiting{Waits: waitsOf(found, now), Next: next}
 	if faults != nil {
 		out.Faults = faults.Error()
 	}

@@ -153,12 +153,12 @@ func (s *Service) about(ctx context.Context) (n client.Node, err error) {
 
 // mount gives the server what it has besides the API.
 func (s *Service) mount(ctx context.Context, web *Server) error {
-	hooks, err := s.Home.Webhooks(ctx, s.node)
+	hooks, err := s.Home.Webhooks(ctx, s.desk)
 	if err != nil {
 		return err
 	}
 	if hooks != nil {
-		hooks.Turns, hooks.Fail = &s.desk.Turns, web.Fail
+		hooks.Fail = web.Fail
 		web.Webhooks = hooks
 	}
 	web.MCP = (&mcp.Server{Home: s.Home, Store: s.desk.Store, Node: s.node, Desk: s.desk, Running: s.runs,

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"time"
@@ -139,6 +141,9 @@ func (r *reader) begin(ctx context.Context, in *Following, last int) error {
 	if !ours {
 		r.past = written("", "reset", map[string]any{"feed": feed.String()[:16]})
 		return nil
+	}
+	if end, err := r.topic.last(ctx, at); err != nil || at > end {
+		return cmp.Or(err, noPosition(given, fmt.Sprintf("is behind the end of the stream, %s", position(feed, end))))
 	}
 	r.at = at
 	return nil
@@ -285,6 +290,25 @@ func (t *topic) begins() perdure.Cursor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.start
+}
+
+// last is a position up to which a topic has arrived: in the store, if the row does not reach at.
+func (t *topic) last(ctx context.Context, at perdure.Cursor) (perdure.Cursor, error) {
+	t.mu.Lock()
+	end := t.end
+	t.mu.Unlock()
+	if at <= end {
+		return end, nil
+	}
+	if t.id.IsZero() {
+		_, end, err := t.desk.Store.(perdure.Feeder).FeedEnd(ctx)
+		return end, err
+	}
+	w, _, err := view.FollowRecent(ctx, t.desk.Store, t.id, 0, view.Fitting(func(view.Line) bool { return false }))
+	if err != nil {
+		return 0, err
+	}
+	return w.Cursor(), nil
 }
 
 // wants reports whether a frame is for this reader.

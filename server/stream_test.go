@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -265,13 +266,93 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 			break
 		}
 		if lines++; lines == 1 {
-			kind := perdure.WorkspaceKind // it keeps notes now, which are not for this token
-			w.call(all, "POST", "/v1/agents/a/edit", client.Edit{Kind: &kind}, 200, nil)
+			w.becomes("a", perdure.WorkspaceKind) // it keeps notes now, which are not for this token
 		}
 	}
 	if lines == 0 {
 		t.Error("the stream never began")
 	}
+}
+
+// becomes has an agent be of another kind, by an entry such as no node writes.
+func (w *world) becomes(name, kind string) {
+	w.t.Helper()
+	id, err := home.Find(w.t.Context(), w.store, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a, err := perdure.Load(w.t.Context(), w.store, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	edit := perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Kind: &kind}}}
+	entries, _, err := w.node.Key.Commit(a, time.Now(), perdure.Draft{Body: edit})
+	if err == nil {
+		err = w.store.Put(w.t.Context(), id, entries...)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAStreamEndsWhenItsTokenExpires(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 20 * time.Millisecond })
+	w.agent("a")
+	for _, path := range []string{"/v1/tail?after=start", "/v1/agents/a/tail"} {
+		until := time.Now().Add(2 * time.Second)
+		token, _, err := w.home.MakeToken(home.NewToken{Name: "brief", Verbs: []string{home.VerbRead}, Expires: until})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		req, err := http.NewRequestWithContext(ctx, "GET", w.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body) // until the server ends it
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != 200 || !strings.Contains(string(text), "event: entry") {
+			t.Errorf("%s: got %s, %v: %s", path, res.Status, err, text)
+		}
+		if time.Now().Before(until) {
+			t.Errorf("%s: it ended %v before its token", path, time.Until(until))
+		}
+		if stop(); w.problem(token, "GET", path, nil, 401).Kind != "unauthenticated" {
+			t.Errorf("%s: the token is taken after it expired", path)
+		}
+	}
+}
+
+func TestAPositionThatNoStreamSentIsRefused(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	feed, end, err := w.store.(perdure.Feeder).FeedEnd(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := feed.String()[:16]
+	for _, stream := range []string{"/v1/tail", "/v1/agents/a/tail"} {
+		for _, id := range []string{
+			"7", "last", ours, ours + ".", ours + ".-1", ours + ".+1", ours + ".01", ours + ".1.2",
+			"0123456789abcdeX.1", fmt.Sprint(ours, ".", end+1000), ours + ".99999999999999999999",
+		} {
+			for _, p := range []*client.Problem{
+				w.problem(all, "GET", stream, nil, 400, "Last-Event-ID", id),
+				w.problem(all, "GET", stream+"?after="+url.QueryEscape(id), nil, 400),
+			} {
+				contains(t, p.Detail, "want the id of an event that this stream sent")
+				contains(t, p.Hint, "?after=start")
+			}
+		}
+	}
+	p := w.problem(all, "GET", "/v1/agents/a/tail?last="+ours+".1", nil, 400)
+	contains(t, p.Detail, "last")
 }
 
 func TestAStreamGoesOnAfterTheStoreWasReset(t *testing.T) {

@@ -165,6 +165,17 @@ func (w *world) token(scope string, verbs ...string) string {
 	return text
 }
 
+// human is a token of a person with every verb.
+func (w *world) human() string {
+	w.t.Helper()
+	_, key := w.person("hanna")
+	text, _, err := w.home.MakeToken(home.NewToken{Name: key.Name, Verbs: home.Verbs, Person: key})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return text
+}
+
 // person is a token of somebody who may approve.
 func (w *world) person(name string) (token string, key *perdure.Signer) {
 	w.t.Helper()

@@ -263,13 +263,21 @@ func sequence(entries []*perdure.Entry, end error) iter.Seq2[*perdure.Entry, err
 	}
 }
 
+// putAll streams a sequence into a store that can, however short it is: perdure.PutAll makes one Put of it.
+func putAll(ctx context.Context, s perdure.Store, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) error {
+	if p, ok := s.(perdure.Parter); ok {
+		return p.PutAll(ctx, id, entries)
+	}
+	return perdure.PutAll(ctx, s, id, entries)
+}
+
 func testSequence(t *testing.T, s *suite) {
 	w := newAuthor(t)
 	g, a := w.genesis(perdure.Intent{}, "acme")
 	all := append([]*perdure.Entry{g}, long(w, a)...)
 	cut := errors.New("cut off")
 	add := func(entries []*perdure.Entry, end error) error {
-		return perdure.PutAll(t.Context(), s.Store, a.ID(), sequence(entries, end))
+		return putAll(t.Context(), s.Store, a.ID(), sequence(entries, end))
 	}
 	if err := add(all, cut); !errors.Is(err, cut) {
 		t.Fatalf("a sequence that fails: got %v, want its error", err)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ var listing = map[string]func(*testing.T, *suite){
 	"IndexIsOnlyAnIndex":        testIndex,
 	"EveryFilterSelects":        testFilters,
 	"ReindexRebuildsEverything": testReindex,
+	"PagesCostWhatTheyList":     testPages,
 }
 
 func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
@@ -151,12 +153,54 @@ func testFilters(t *testing.T, s *suite) {
 		if len(want) != c.want {
 			t.Errorf("filter %+v matches %d agents, want %d", c.filter, len(want), c.want)
 		}
-		if diff := cmp.Diff(want, list(t, l, c.filter)); diff != "" {
+		got := list(t, l, c.filter)
+		if !slices.IsSortedFunc(got, func(x, y perdure.Listing) int { return strings.Compare(x.Name, y.Name) }) {
+			t.Errorf("filter %+v: not by name", c.filter)
+		}
+		first := slices.Clone(got) // those of one name are in an order of the store's own
+		slices.SortFunc(got, func(x, y perdure.Listing) int { return x.Place().Compare(y.Place()) })
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("filter %+v (-want +got):\n%s", c.filter, diff)
 		}
 		c.filter.Limit = 2
-		if got := list(t, l, c.filter); len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != want[0].Agent {
+		got = list(t, l, c.filter)
+		if len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != first[0].Agent {
 			t.Errorf("filter %+v: %d agents, want the first %d", c.filter, len(got), min(2, len(want)))
+		}
+	}
+}
+
+// looker is a store that counts the agents it looks at to list some.
+type looker interface{ Looked() int64 }
+
+// testPages walks through a list page by page, and counts what is looked at: all pages together must not cost much more
+// than the list does, also where many agents have one name.
+func testPages(t *testing.T, s *suite) {
+	l, counts := optional[perdure.Lister](t, s.Store), optional[looker](t, s.Store)
+	w := newAuthor(t)
+	const many, page = 240, 10
+	for i := range many {
+		name := fmt.Sprintf("agent-%03d", i*7%many)
+		if i%2 == 0 {
+			name = "agent-100" // half of them
+		}
+		e, a := w.genesis(perdure.Intent{Name: name, Kind: []string{"odd", "even"}[i/2%2]}, "acme")
+		s.append(t, a.ID(), nil, e)
+	}
+	for _, f := range []perdure.Filter{{}, {Kind: "odd"}} {
+		want := list(t, l, f)
+		before, got := counts.Looked(), []perdure.Listing{}
+		for f.Limit = page; ; f.After = got[len(got)-1].Place() {
+			some := list(t, l, f)
+			if got = append(got, some...); len(some) < page {
+				break
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pages of %+v (-want +got):\n%s", f, diff)
+		}
+		if n := counts.Looked() - before; n > 3*many {
+			t.Errorf("pages of %d: %d agents were looked at to list %d of %d", page, n, len(want), many)
 		}
 	}
 }

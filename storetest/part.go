@@ -14,6 +14,7 @@ var parting = map[string]func(*testing.T, *suite){
 	"headers are held and get their bodies":                testHeaderDepth,
 	"a part is replaced only on its own heads":             testPartConflict,
 	"a memory that begins in the middle is refused":        testPartRoot,
+	"what takes the place of a memory is listed":           testReplacedListed,
 }
 
 // ended is a memory with a snapshot in it, where that stands, and what comes after it.
@@ -51,6 +52,39 @@ func hasDepth(t *testing.T, s perdure.Store, id perdure.AgentID, want perdure.De
 		t.Fatalf("depth %v, want %v", got, want)
 	}
 	return a
+}
+
+// testReplacedListed replaces a memory that has ended by a shorter one that has not.
+func testReplacedListed(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	all, _, a := ended(w)
+	id := a.ID()
+	s.append(t, id, nil, all...)
+	line := perdure.Listing{Agent: id, Name: "part", Scope: "acme", State: perdure.Terminated, Entries: int64(len(all))}
+	if err := l.Index(t.Context(), a.Heads(), line); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.replace(t, id, a.Heads(), perdure.Full, all[:2]...); err != nil {
+		t.Fatal(err)
+	}
+	states := func() []perdure.State {
+		var states []perdure.State
+		for _, one := range list(t, l, perdure.Filter{Name: "part"}) {
+			states = append(states, one.State)
+		}
+		return states
+	}
+	if got := states(); len(got) != 1 || got[0] == perdure.Terminated {
+		t.Errorf("listed in %v, want what took its place", got)
+	}
+	line.State, line.Entries = perdure.Dormant, 2
+	if err := l.Index(t.Context(), []perdure.Hash{all[1].Name}, line); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(); len(got) != 1 || got[0] != perdure.Dormant {
+		t.Errorf("listed in %v, want it dormant", got)
+	}
 }
 
 func testEnd(t *testing.T, s *suite) {

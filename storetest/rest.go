@@ -189,7 +189,7 @@ func runChild(k Kind, task string) {
 			s.append(t, a.ID(), nil, all[:kept]...)
 		}
 		report(a)
-		err := perdure.PutAll(context.Background(), store, a.ID(), func(yield func(*perdure.Entry, error) bool) {
+		err := putAll(context.Background(), store, a.ID(), func(yield func(*perdure.Entry, error) bool) {
 			for _, e := range all[:len(all)-1] {
 				if !yield(e, nil) {
 					return

@@ -22,12 +22,6 @@ func slumber(t perdure.Trigger) perdure.Decision {
 	return perdure.Decision{Action: perdure.Sleep{Trigger: t}, Verdict: perdure.Verdict{Answer: perdure.Allow}}
 }
 
-// ready reports whether a node that can do everything has something to do for the agent.
-func ready(a *perdure.Agent, now time.Time) bool {
-	_, idle := perdure.Plan(a, perdure.Capabilities{All: true}, now).(perdure.Idle)
-	return !idle
-}
-
 func isDue(looks []perdure.Look, id perdure.AgentID) bool {
 	return slices.ContainsFunc(looks, func(l perdure.Look) bool { return l.Agent == id })
 }
@@ -82,11 +76,11 @@ func testStaleRelease(t *testing.T, s *suite) {
 }
 
 // testNoWakeUpLost is the law of waking: whenever a node that can do everything has something to do for an agent, Due
-// yields it, whatever arrived in whatever order, and whoever claimed and released it meanwhile.
+// yields it, wherever the seat is and whoever counts as a person, whatever arrived in whatever order, and whoever
+// claimed and released it meanwhile.
 func testNoWakeUpLost(t *testing.T, s *suite) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &wakeWorld{t: t, r: r, s: s, now: began, author: newAuthor(t)}
-		w.run()
+		newWakeWorld(t, r, s).run()
 	})
 }
 
@@ -95,7 +89,9 @@ type wakeWorld struct {
 	t      *testing.T
 	r      *rapid.T
 	s      *suite
-	author author
+	cast   []author       // who own and have owned it, and approve; the first has begun it
+	trust  *perdure.Trust // in all of them
+	places []perdure.Hash // where its seat may be
 	now    time.Time
 	id     perdure.AgentID
 	copies []*perdure.Agent
@@ -105,10 +101,36 @@ type wakeWorld struct {
 	seen   *perdure.Agent // by the holder of the claim
 }
 
+func newWakeWorld(t *testing.T, r *rapid.T, s *suite) *wakeWorld {
+	w := &wakeWorld{t: t, r: r, s: s, now: began, trust: new(perdure.Trust),
+		places: []perdure.Hash{perdure.HashOf([]byte("here")), perdure.HashOf([]byte("there"))}}
+	for _, name := range people {
+		who := newAuthor(t)
+		w.cast = append(w.cast, who)
+		w.trust = w.trust.With(perdure.Trustee{Key: who.Key(), Name: name, Rights: perdure.MayOwn | perdure.MayApprove,
+			Scope: perdure.AnyScope})
+	}
+	return w
+}
+
+var people = []string{"alice", "bob", "carol"}
+
+// nodes are those that may look at the agent: one that goes by nothing, and in each place one of each person's. Each
+// can do everything.
+func (w *wakeWorld) nodes() []perdure.Capabilities {
+	nodes := []perdure.Capabilities{{All: true}}
+	for _, at := range w.places {
+		for _, who := range w.cast {
+			nodes = append(nodes, perdure.Capabilities{All: true, Node: who.Key(), Seat: at, Trust: w.trust})
+		}
+	}
+	return nodes
+}
+
 func (w *wakeWorld) choose(n int) int { return rapid.IntRange(0, n-1).Draw(w.r, "choice") }
 
 func (w *wakeWorld) run() {
-	g, a := w.author.genesis(perdure.Intent{}, "acme")
+	g, a := w.cast[0].genesis(perdure.Intent{}, "acme")
 	w.id, w.all = a.ID(), a
 	w.s.append(w.t, w.id, nil, g)
 	for range 3 {
@@ -142,7 +164,7 @@ func (w *wakeWorld) write(i int) {
 	if w.choose(3) == 0 {
 		a = w.merge(a, w.all)
 	}
-	entries, next, err := w.author.Commit(a, w.now, perdure.Draft{Body: w.body(a.Fold())})
+	entries, next, err := w.cast[w.choose(len(w.cast))].Commit(a, w.now, perdure.Draft{Body: w.body(a.Fold())})
 	if err != nil {
 		w.r.Fatal(err)
 	}
@@ -207,7 +229,7 @@ func (w *wakeWorld) release() {
 func (w *wakeWorld) body(f *perdure.Fold) perdure.Body {
 	names := []string{"one", "two", "three"}
 	on := func() perdure.Trigger { return perdure.On{Event: names[w.choose(3)]} }
-	switch w.choose(11) {
+	switch w.choose(16) {
 	case 0, 1:
 		return slumber(perdure.All{Of: []perdure.Trigger{on(), on(), on()}})
 	case 2:
@@ -215,9 +237,9 @@ func (w *wakeWorld) body(f *perdure.Fold) perdure.Body {
 		return slumber(perdure.Any{Of: []perdure.Trigger{perdure.All{Of: []perdure.Trigger{on(), after}},
 			perdure.All{Of: []perdure.Trigger{on(), on()}}}})
 	case 3:
-		k := perdure.KeyChange{Owner: newAuthor(w.t).Key()}
+		k := perdure.KeyChange{Owner: w.cast[w.choose(len(w.cast))].Key()}
 		if w.choose(3) == 0 {
-			k = perdure.KeyChange{Revoke: k.Owner}
+			k = perdure.KeyChange{Revoke: newAuthor(w.t).Key()}
 		}
 		return perdure.Event{Name: "key", Notice: k}
 	case 4:
@@ -237,20 +259,61 @@ func (w *wakeWorld) body(f *perdure.Fold) perdure.Body {
 		if len(f.Open) > 0 {
 			return perdure.Outcome{Decision: f.Open[0].Decision, Signal: perdure.Signal(1 + w.choose(8))}
 		}
+	case 9, 10:
+		return w.seat(f)
+	case 11, 12, 13:
+		return w.question(f)
 	}
 	return event(names[w.choose(3)], 10)
 }
 
-// law holds Due against the fold, now and later.
+// seat takes the seat, or hands it over to somebody or to whoever takes it.
+func (w *wakeWorld) seat(f *perdure.Fold) perdure.Body {
+	var of []perdure.Hash
+	for _, s := range f.Seats {
+		of = append(of, s.Claim)
+	}
+	if len(of) == 1 && !f.Seats[0].Given {
+		given := perdure.SeatGiven{At: f.Seats[0].At, Of: of, Owned: true}
+		if w.choose(2) == 0 {
+			given.To = w.cast[w.choose(len(w.cast))].Key()
+		}
+		return perdure.Event{Name: "seat-given", Notice: given}
+	}
+	return perdure.Event{Name: "seat-taken", Notice: perdure.SeatTaken{At: w.places[w.choose(2)], Of: of,
+		Lost: w.choose(2) == 0}}
+}
+
+// question answers a question that is open, or asks one of several people.
+func (w *wakeWorld) question(f *perdure.Fold) perdure.Body {
+	if len(f.Asks) > 0 {
+		q := f.Asks[0]
+		return perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
+			Approve: w.choose(5) > 0}}
+	}
+	v := perdure.Verdict{Answer: perdure.Ask, Quorum: int64(1 + w.choose(3)),
+		Expires: perdure.TimeOf(w.now.Add(100 * time.Hour))}
+	if w.choose(3) > 0 {
+		v.Asked = people
+	}
+	return perdure.Decision{Action: perdure.Execute{Tool: "x"}, Verdict: v}
+}
+
+// law holds Due against what each node would do, now and later.
 func (w *wakeWorld) law() {
 	if w.held.Fence != 0 {
 		return // the end of its lease is when somebody looks
 	}
 	for _, at := range []time.Time{w.now, w.now.Add(time.Duration(w.choose(20)) * time.Minute),
 		w.now.Add(1000 * time.Hour)} {
-		if ready(w.all, at) && !isDue(due(w.t, w.s, at), w.id) {
-			w.r.Fatalf("at %s there is %#v to do, with heads %v, and the agent is not due", at,
-				perdure.Plan(w.all, perdure.Capabilities{All: true}, at), texts(w.all.Heads()))
+		if isDue(due(w.t, w.s, at), w.id) {
+			continue
+		}
+		for _, node := range w.nodes() {
+			if step := perdure.Plan(w.all, node, at); step.Doing().What != perdure.StepIdle {
+				w.r.Fatalf("at %s there is %#v to do for %+v, with heads %v, and the agent is not due", at, step, node,
+					texts(w.all.Heads()))
+			}
 		}
 	}
 }

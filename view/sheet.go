@@ -197,7 +197,7 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 	if len(wanted) == 0 {
 		return nil
 	}
-	for e, err := range perdure.Memory(ctx, s, a.ID()) {
+	for e, err := range perdure.Backwards(ctx, s, a.ID(), nil) {
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -35,6 +36,9 @@ func AttendanceOf(ctx context.Context, s perdure.Store) (Attendance, error) {
 // Held reports whether a process is at work on an agent.
 func (at *Attendance) Held(id perdure.AgentID) bool { return at.held[id] }
 
+// Died reports whether the process died that was at work on an agent.
+func (at *Attendance) Died(id perdure.AgentID) bool { return slices.Contains(at.dead, id) }
+
 // Unattended reports whether there is something to do for an agent that nobody is at work on.
 func (at *Attendance) Unattended(a *perdure.Agent, trust *perdure.Trust, now time.Time) bool {
 	if !at.Known || at.held[a.ID()] || a.Fold().Ended != nil {
@@ -59,6 +63,14 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 		}
 	}
 	return found
+}
+
+// Strayed says that an agent which would be running waits for a person: nobody is at work on it.
+func (v *Summary) Strayed(strays []Wait) {
+	if v.Standing == "running" && len(strays) > 0 {
+		v.Standing, v.Person, v.Why, v.Reasons = "waiting", true, strays[0].Why+", so nobody can tell whether it "+
+			"happened: "+ActionText(strays[0].Action), nil
+	}
 }
 
 // UnderWay reports whether an effect of class once may still be at work.
@@ -93,4 +105,22 @@ func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perd
 		}
 	}
 	return more, nil
+}
+
+// Unattended are those of some agents for whom there is something to do that nobody does.
+func Unattended(ctx context.Context, s perdure.Store, ids ...perdure.AgentID) (left []*perdure.Agent, err error) {
+	at, err := AttendanceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		a, err := perdure.Load(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		if at.Unattended(a, nil, time.Now()) {
+			left = append(left, a)
+		}
+	}
+	return left, nil
 }

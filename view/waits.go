@@ -99,46 +99,133 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 			ids = append(ids, look.Agent)
 		}
 	}
-	at, err := AttendanceOf(ctx, s)
+	x, err := lookIn(ctx, s, trust, place, me, now)
 	if err != nil {
 		return nil, nil, err
 	}
-	stray, err := at.mayStray(ctx, l, ids)
+	stray, err := x.at.mayStray(ctx, l, ids)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, id := range append(ids, stray...) {
-		if why, pause := trust.Strange(ctx, s, id); why != nil { // what strangers wrote is not folded to be listed
-			one, known := listed[id]
-			if !known {
-				for one = range l.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
-					break
-				}
-			}
-			one.Agent = id
-			found = append(found, heldOf(one, why, pause))
-			continue
+		var one *perdure.Listing
+		if line, known := listed[id]; known {
+			one = &line
 		}
-		a, err := LookAt(ctx, s, trust, id)
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		if err != nil {
-			faults = errors.Join(faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
-			continue
-		}
-		waits := waitsOf(a, trust, me, now)
-		if trust.Counts(a) == nil {
-			waits = slices.Concat(at.Strays(a, now), SeatWaits(a, trust, place, now), waits)
-		}
-		if err := DescribeAll(ctx, s, a, waits); err != nil {
+		if err := x.look(ctx, id, one); err != nil {
 			return nil, nil, err
 		}
-		found = append(found, waits...)
 	}
-	slices.SortStableFunc(found, func(a, b Wait) int { return talks(&a) - talks(&b) })
-	return found, faults, byID(ctx, l, found)
+	return x.found, x.faults, x.arrange(ctx)
 }
+
+// looking looks agent by agent for what waits for a person.
+type looking struct {
+	store perdure.Store
+	list  perdure.Lister
+	trust *perdure.Trust
+	place perdure.Hash
+	me    perdure.Key
+	now   time.Time
+	at    Attendance
+
+	found  []Wait
+	faults error
+}
+
+func lookIn(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+	now time.Time) (x *looking, err error) {
+	x = &looking{store: s, trust: trust, place: place, me: me, now: now}
+	if x.list, err = Lister(s); err == nil {
+		x.at, err = AttendanceOf(ctx, s)
+	}
+	return x, err
+}
+
+// look adds what of an agent waits for a person. Its line in the list is looked up if it is not given.
+func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.Listing) error {
+	if why, pause := x.trust.Strange(ctx, x.store, id); why != nil { // what strangers wrote is not folded to be listed
+		one := perdure.Listing{}
+		if listed != nil {
+			one = *listed
+		} else {
+			for one = range x.list.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
+				break
+			}
+		}
+		one.Agent = id
+		x.found = append(x.found, heldOf(one, why, pause))
+		return nil
+	}
+	a, err := LookAt(ctx, x.store, x.trust, id)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		x.faults = errors.Join(x.faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+		return nil
+	}
+	waits := waitsOf(a, x.trust, x.me, x.now)
+	if x.trust.Counts(a) == nil {
+		waits = slices.Concat(x.at.Strays(a, x.now), SeatWaits(a, x.trust, x.place, x.now), waits)
+	}
+	if err := DescribeAll(ctx, x.store, a, waits); err != nil {
+		return err
+	}
+	x.found = append(x.found, waits...)
+	return nil
+}
+
+// arrange puts what was found in order, with commands that name the right agents.
+func (x *looking) arrange(ctx context.Context) error {
+	slices.SortStableFunc(x.found, ChatsLast)
+	return byID(ctx, x.list, x.found)
+}
+
+// InboxOf is Inbox for some agents, as a list has them: those that may wait are looked at. So are those of late of whom
+// no list says that they may.
+func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+	now time.Time, lines []perdure.Listing, late []perdure.AgentID) (found []Wait, faults error, err error) {
+	x, err := lookIn(ctx, s, trust, place, me, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range lines {
+		if !x.may(&lines[i]) {
+			continue
+		}
+		if err := x.look(ctx, lines[i].Agent, &lines[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, id := range late {
+		may := false
+		for one, err := range x.list.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
+			may = err == nil && x.may(&one)
+		}
+		if may {
+			continue // its own page has it
+		}
+		if err := x.look(ctx, id, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return x.found, x.faults, x.arrange(ctx)
+}
+
+// may reports whether an agent may wait for a person, as far as its line in a list tells.
+func (x *looking) may(l *perdure.Listing) bool {
+	stray := x.at.Known && (l.State == perdure.Execution && !x.at.held[l.Agent] || slices.Contains(x.at.dead, l.Agent))
+	return MayWait(l, x.now) || stray
+}
+
+// MayWait reports whether an agent waits for a person as its line in a list says, or time may have made it so.
+func MayWait(l *perdure.Listing, now time.Time) bool {
+	return l.Waiting || l.Due != 0 && !l.Due.Go().After(now)
+}
+
+// ChatsLast orders what waits: chats come after what waits for a decision.
+func ChatsLast(a, b Wait) int { return talks(&a) - talks(&b) }
 
 // talks is 1 for a chat whose turn is over: it waits for whoever likes, and comes after what waits for a decision.
 func talks(w *Wait) int {
@@ -162,6 +249,9 @@ func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
 				}
 				if one.Name == w.Name {
 					n++
+				}
+				if n > 1 {
+					break
 				}
 			}
 			shared = n > 1

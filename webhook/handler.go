@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/turns"
 )
 
 // Hook is somebody who may post to agents.
@@ -29,26 +27,35 @@ type Hook struct {
 	Person *perdure.Signer
 }
 
+// Desk is where hooks speak to agents. What each may there is decided behind it, by the rules for everybody who comes
+// from outside.
+type Desk interface {
+	// Begin is the agent that a path names, if it is there for the hook. It is the hook's turn until done is called:
+	// nobody else who comes from outside tells it anything.
+	Begin(ctx context.Context, h *Hook, name string) (a *perdure.Agent, done func(), err error)
+	// Tell durably tells the agent something, in its turn. Before says that it was received before, and nothing
+	// changed. Who it is by, and whether that is a person's word, the desk says.
+	Tell(ctx context.Context, h *Hook, a *perdure.Agent, ev perdure.Event) (e *perdure.Entry, before bool, err error)
+	// Vote durably records what the person behind the hook says about an effect in the message of this id, in its turn.
+	Vote(ctx context.Context, h *Hook, a *perdure.Agent, message string, v perdure.Approval) (*perdure.Entry, error)
+}
+
 // Handler answers posts that a hook signed: Resume at POST /webhook/resume/{agent}, Events at POST
 // /v1/agents/{agent}/events.
 //
 // What it acknowledges is durable. A message that comes again, or at the same time twice, changes nothing and is
 // answered with the status already.
 type Handler struct {
-	Node  *perdure.Node // stores what is posted
+	Desk  Desk          // takes what is posted
+	Node  *perdure.Node // says how votes stand
 	Hooks []Hook
-	// Find is the agent that a path names.
-	Find func(ctx context.Context, name string) (perdure.AgentID, error)
-	// Fail answers with an error; nil: as a problem (RFC 9457). What has a status of its own is an *Error.
+	// Fail answers with an error. What has a kind of its own is an *Error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
 	// Begun is since when posts are answered here: what was signed before may have been for another agent. Zero: since
 	// this process began.
 	Begun time.Time
-	// Turns are those of the agents, if others write to them, too; nil: its own.
-	Turns *turns.Turns[perdure.AgentID]
 
-	own   turns.Turns[perdure.AgentID]
 	taken recent
 	votes recent // whom messages were for that do not say it
 }
@@ -56,14 +63,25 @@ type Handler struct {
 // processBegun is when this process began, as messages name times.
 var processBegun = time.Now().Truncate(time.Second)
 
-// Error is an error with the HTTP status it is answered with.
+// Error is an error of a kind, by the name that the one classifier of errors gives it.
 type Error struct {
-	Status int
-	Err    error
+	Kind string
+	Err  error
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// ErrorKind is the kind of the error.
+func (e *Error) ErrorKind() string { return e.Kind }
+
+// The kinds of what is wrong with a post itself.
+const (
+	invalid  = "invalid"
+	unknown  = "unauthenticated"
+	conflict = "conflict"
+	tooLarge = "too-large"
+)
 
 const (
 	// MaxBody is the longest body that is taken.
@@ -109,6 +127,7 @@ func (h *Handler) Events(w http.ResponseWriter, r *http.Request) { h.serve(w, r,
 // post is a message that was verified, to an agent.
 type post struct {
 	hook  *Hook
+	name  string // of the agent, as the path says it
 	id    string
 	at    time.Time
 	body  []byte
@@ -120,43 +139,35 @@ type post struct {
 // share.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(context.Context, *post) (Answer, error)) {
 	answer, err := func() (Answer, error) {
-		p, id, err := h.verified(w, r)
+		p, err := h.verified(w, r)
 		if err != nil {
 			return Answer{}, err
 		}
-		done, err := cmp.Or(h.Turns, &h.own).Take(r.Context(), id)
-		if err != nil {
+		var done func()
+		if p.agent, done, err = h.Desk.Begin(r.Context(), p.hook, p.name); err != nil {
 			return Answer{}, err
 		}
 		defer done()
-		if p.agent, err = h.Node.Load(r.Context(), id); err != nil {
-			return Answer{}, err
-		}
-		if scope := p.agent.Fold().Charter.Scope; p.hook.Scope != "" && !perdure.InScope(scope, p.hook.Scope) {
-			return Answer{}, missing(r.PathValue("agent")) // not even that it is there
-		}
 		return do(r.Context(), p)
 	}()
 	if err != nil {
-		h.fail(w, r, err)
+		h.Fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // who has gone posts again, and is answered with already
 }
 
-func missing(name string) error { return perdure.Missing("no agent " + name) }
-
-// verified is a message signed by a hook, and the agent it is for. Nothing about agents is looked at before.
-func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, perdure.AgentID, error) {
+// verified is a message signed by a hook. Nothing about agents is looked at before.
+func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if err != nil {
 		var long *http.MaxBytesError
 		if errors.As(err, &long) {
-			return nil, perdure.AgentID{}, &Error{http.StatusRequestEntityTooLarge,
+			return nil, &Error{tooLarge,
 				fmt.Errorf("the body has more than %d bytes", MaxBody)}
 		}
-		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, fmt.Errorf("read body: %w", err)}
+		return nil, &Error{invalid, fmt.Errorf("read body: %w", err)}
 	}
 	var keys []Key
 	var of []int
@@ -168,56 +179,15 @@ func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, perdu
 	m, err := Verify(r.Header, body, time.Now(), keys...)
 	switch {
 	case errors.Is(err, ErrMalformed):
-		return nil, perdure.AgentID{}, &Error{http.StatusBadRequest, err}
+		return nil, &Error{invalid, err}
 	case errors.Is(err, ErrReplayed):
-		return nil, perdure.AgentID{}, &Error{http.StatusConflict,
+		return nil, &Error{conflict,
 			perdure.WithHint(err, "send it again with the time of now and the same id")}
 	case err != nil:
-		return nil, perdure.AgentID{}, &Error{http.StatusUnauthorized,
+		return nil, &Error{unknown,
 			perdure.WithHint(err, "name the secret under hooks in node.yaml, and sign the raw body")}
 	}
-	id, err := h.Find(r.Context(), r.PathValue("agent"))
-	if err != nil {
-		return nil, id, err
-	}
-	return &post{hook: &h.Hooks[of[m.By]], id: m.ID, at: m.Time, body: body}, id, nil
-}
-
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if h.Fail != nil {
-		h.Fail(w, r, err)
-		return
-	}
-	p := map[string]any{"title": http.StatusText(StatusOf(err)), "status": StatusOf(err), "detail": err.Error()}
-	var hint *perdure.Hint
-	if errors.As(err, &hint) {
-		p["hint"] = hint.Do
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(StatusOf(err))
-	_ = json.NewEncoder(w).Encode(p) // who has gone needs no answer
-}
-
-// StatusOf is the HTTP status of an error.
-func StatusOf(err error) int {
-	var own *Error
-	switch {
-	case errors.As(err, &own):
-		return own.Status
-	case errors.Is(err, perdure.ErrInvalid):
-		return http.StatusBadRequest
-	case errors.Is(err, perdure.ErrDenied):
-		return http.StatusForbidden
-	case errors.Is(err, perdure.ErrNotFound):
-		return http.StatusNotFound
-	case errors.Is(err, perdure.ErrConflict), errors.Is(err, perdure.ErrTerminated):
-		return http.StatusConflict
-	case errors.Is(err, perdure.ErrRejected):
-		return http.StatusUnprocessableEntity
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+	return &post{hook: &h.Hooks[of[m.By]], name: r.PathValue("agent"), id: m.ID, at: m.Time, body: body}, nil
 }
 
 // strictly reads a body that has these fields and no others, one value and nothing after it.
@@ -225,10 +195,10 @@ func strictly(body []byte, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &Error{http.StatusBadRequest, fmt.Errorf("the body is not what is expected: %w", err)}
+		return &Error{invalid, fmt.Errorf("the body is not what is expected: %w", err)}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &Error{http.StatusBadRequest, errors.New("the body has more after its value")}
+		return &Error{invalid, errors.New("the body has more after its value")}
 	}
 	return nil
 }
@@ -243,26 +213,26 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 		return Answer{}, err
 	}
 	if strings.TrimSpace(body.Name) == "" {
-		return Answer{}, &Error{http.StatusBadRequest, errors.New("an event needs a name")}
+		return Answer{}, &Error{invalid, errors.New("an event needs a name")}
 	}
-	ev := perdure.Event{Name: body.Name, By: p.hook.Name, ID: p.id, Taint: true}
+	ev := perdure.Event{Name: body.Name, By: p.hook.Name, ID: p.id}
 	if len(body.Data) > 0 {
 		var err error
 		if ev.Data, err = perdure.DataFromJSON(body.Data); err != nil {
-			return Answer{}, &Error{http.StatusBadRequest, fmt.Errorf("data: %w", err)}
+			return Answer{}, &Error{invalid, fmt.Errorf("data: %w", err)}
 		}
 	}
 	if body.Name == perdure.AnswerEvent { // models are shown it as a person's word
 		if err := p.personal(); err != nil {
 			return Answer{}, err
 		}
-		ev.By, ev.Taint = p.hook.Person.Name, false
+		ev.By = p.hook.Person.Name
 	}
 	message := p.agent.ID().String() + " " + ev.By + " " + ev.ID
-	if p.agent.Fold().Received(&ev) || h.taken.has(message) {
+	if h.taken.has(message) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
-	answer, err := told(Accepted)(h.Node.Tell(ctx, p.agent.ID(), ev))
+	answer, err := p.told(Accepted)(h.Desk.Tell(ctx, p.hook, p.agent, ev))
 	if err == nil {
 		h.taken.add(message, p.agent.ID())
 	}
@@ -309,11 +279,14 @@ func (r *recent) add(message string, to perdure.AgentID) perdure.AgentID {
 	return to
 }
 
-// told answers with an entry that was written.
-func told(status string) func(e *perdure.Entry, err error) (Answer, error) {
-	return func(e *perdure.Entry, err error) (Answer, error) {
-		if err != nil {
+// told answers with an entry that was written, or with already if it was there before.
+func (p *post) told(status string) func(e *perdure.Entry, before bool, err error) (Answer, error) {
+	return func(e *perdure.Entry, before bool, err error) (Answer, error) {
+		switch {
+		case err != nil:
 			return Answer{}, err
+		case before:
+			return Answer{Status: Already, Agent: p.agent.ID()}, nil
 		}
 		return Answer{Status: status, Agent: e.ID(), Entry: &e.Name}, nil
 	}
@@ -344,9 +317,9 @@ func (p *post) resumption() (body resumption, err error) {
 	}
 	switch {
 	case body.Approved == nil:
-		return body, &Error{http.StatusBadRequest, errors.New("approved is missing: true or false")}
+		return body, &Error{invalid, errors.New("approved is missing: true or false")}
 	case len(body.Feedback) > maxFeedback:
-		return body, &Error{http.StatusBadRequest, fmt.Errorf("feedback has more than %d bytes", maxFeedback)}
+		return body, &Error{invalid, fmt.Errorf("feedback has more than %d bytes", maxFeedback)}
 	}
 	if err := p.personal(); err != nil {
 		return body, err
@@ -384,12 +357,13 @@ func (h *Handler) resume(ctx context.Context, p *post) (Answer, error) {
 	if digest.IsZero() {
 		return p.nothing()
 	}
-	e, err := h.vote(ctx, p, perdure.Approval{Approve: *body.Approved, Digest: digest, Note: body.Feedback})
+	vote := perdure.Approval{Approve: *body.Approved, Digest: digest, Note: body.Feedback}
+	e, err := h.Desk.Vote(ctx, p.hook, p.agent, p.id, vote)
 	if errors.Is(err, perdure.ErrConflict) {
 		return Answer{Status: Already, Agent: p.agent.ID(), Detail: err.Error()}, nil
 	}
 	if err != nil || !*body.Approved {
-		return told(Denied)(e, err)
+		return p.told(Denied)(e, false, err)
 	}
 	return h.approved(ctx, p, digest, e)
 }
@@ -406,11 +380,11 @@ func (h *Handler) meant(p *post, body *resumption) error {
 	case body.Digest != "":
 		return nil // that is of one agent
 	case p.at.Before(begun):
-		return &Error{http.StatusConflict, perdure.WithHint(
+		return &Error{conflict, perdure.WithHint(
 			errors.New("it was signed before this server began, and does not name the digest of what it answers"),
 			"send it again with the time of now and the same id")}
 	case h.votes.add(p.hook.Name+" "+p.id, p.agent.ID()) != p.agent.ID():
-		return &Error{http.StatusConflict, perdure.WithHint(
+		return &Error{conflict, perdure.WithHint(
 			errors.New("a message with this id was for another agent; nothing was answered"),
 			"give each message its own id")}
 	}
@@ -428,20 +402,6 @@ func (h *Handler) again(ctx context.Context, p *post, body *resumption) (bool, e
 		return false, nil // what it is for says whether it was answered
 	}
 	return h.Node.Voted(ctx, p.agent.ID(), who.Key(), p.id)
-}
-
-// vote records what a person says about an effect, signed with their key.
-func (h *Handler) vote(ctx context.Context, p *post, v perdure.Approval) (*perdure.Entry, error) {
-	who := p.hook.Person
-	entries, err := h.Node.PrepareVoteOf(ctx, p.agent.ID(), who.Key(), who.Name, p.id, v)
-	if err == nil {
-		entries, err = who.SignVote(entries, p.agent.ID(), v)
-	}
-	if err != nil {
-		return nil, err
-	}
-	e, _, err := h.Node.TakeVote(ctx, p.agent.ID(), entries)
-	return e, err
 }
 
 // approved says whether an approval was enough.
@@ -468,7 +428,7 @@ func (h *Handler) approved(ctx context.Context, p *post, digest perdure.Hash, e 
 // before reports whether a post was signed before a time; posts name seconds.
 func (p *post) before(at perdure.Time) bool { return at > perdure.TimeOf(p.at.Add(time.Second)) }
 
-var errBefore = &Error{http.StatusConflict, errors.New("what the agent asks about now it had not asked yet when this " +
+var errBefore = &Error{conflict, errors.New("what the agent asks about now it had not asked yet when this " +
 	"was signed; nothing was answered")}
 
 // digest is what a post answers: what it names, by all or the beginning of its digest, else the only thing the agent
@@ -486,7 +446,7 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 	}
 	switch {
 	case text != "" && len(text) < 8:
-		return perdure.Hash{}, &Error{http.StatusBadRequest, errors.New("digest: want 8 or more of its digits")}
+		return perdure.Hash{}, &Error{invalid, errors.New("digest: want 8 or more of its digits")}
 	case len(fitting) == 1 && text == "" && p.before(asks[0].Since):
 		return perdure.Hash{}, errBefore
 	case len(fitting) == 1:
@@ -496,7 +456,7 @@ func (p *post) digest(text string) (perdure.Hash, error) {
 		for i, d := range fitting {
 			names[i] = d.String()
 		}
-		return perdure.Hash{}, perdure.WithHint(&Error{http.StatusConflict,
+		return perdure.Hash{}, perdure.WithHint(&Error{conflict,
 			fmt.Errorf("the agent asks about several things: %s", strings.Join(names, ", "))},
 			"say which by digest")
 	case text != "":
@@ -538,8 +498,6 @@ func (h *Handler) answer(ctx context.Context, p *post, body *resumption) (Answer
 	if err != nil {
 		return Answer{}, err
 	}
-	if ev.ID, ev.By = p.id, p.hook.Person.Name; p.agent.Fold().Received(&ev) {
-		return Answer{Status: Already, Agent: p.agent.ID()}, nil
-	}
-	return told(status)(h.Node.Tell(ctx, p.agent.ID(), ev))
+	ev.ID = p.id
+	return p.told(status)(h.Desk.Tell(ctx, p.hook, p.agent, ev))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/webhook"
 )
 
@@ -67,8 +68,8 @@ func newShop(t *testing.T) *shop {
 				return perdure.Advice{Actions: acts[a.Fold().Turns : a.Fold().Turns+1]}, nil
 			})},
 	}
-	h := &webhook.Handler{Node: s.node, Find: s.find, Begun: time.Now().Add(-time.Hour)}
-	s.handler = h
+	h := (&home.Desk{Home: &home.Home{}, Store: s.node.Store, Node: s.node}).Hooked()
+	h.Begun, s.handler = time.Now().Add(-time.Hour), h
 	for name, person := range map[string]*perdure.Signer{"ana": ana, "bob": bob, "eve": eve, "crm": nil} {
 		s.secret[name] = mustKey(t, "whsec_"+base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name, 11))))
 		h.Hooks = append(h.Hooks, webhook.Hook{Name: name, Keys: []webhook.Key{s.secret[name]}, Person: person})
@@ -88,13 +89,6 @@ func (pay) Spec() perdure.Spec { return perdure.Spec{Name: "pay", Effect: perdur
 func (p pay) Call(context.Context, perdure.Call) (perdure.Result, error) {
 	p.paid++
 	return perdure.Result{}, nil
-}
-
-func (s *shop) find(_ context.Context, name string) (id perdure.AgentID, err error) {
-	if err = id.UnmarshalText([]byte(name)); err != nil {
-		err = perdure.Missing("no agent " + name)
-	}
-	return id, err
 }
 
 func (s *shop) run(id perdure.AgentID) *perdure.Fold {
@@ -456,6 +450,26 @@ func TestAnAnswerThatComesAgainApprovesNothing(t *testing.T) {
 	}
 }
 
+// seen lets the advisor of an agent have seen what it was told.
+func (s *shop) seen(id perdure.AgentID) {
+	s.t.Helper()
+	a, err := perdure.Load(s.t.Context(), s.node.Store, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	advice := perdure.Advice{Advisor: "m"}
+	for _, m := range a.Fold().Inbox {
+		advice.Seen = append(advice.Seen, m.Event)
+	}
+	entries, _, err := s.node.Key.Commit(a, time.Now(), perdure.Draft{Body: advice})
+	if err == nil {
+		err = s.node.Store.Put(s.t.Context(), id, entries...)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // TestAReplayIsSeenAfterManyOthers has more messages come than an agent's memory remembers the ids of, and then the
 // first again.
 func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
@@ -467,11 +481,55 @@ func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
 		t.Fatalf("the first: %+v", got)
 	}
 	for i := range 1100 {
+		if i == 600 {
+			s.seen(id)
+		}
 		if got := s.postAs("crm", path, `{"name":"order"}`, fmt.Sprint("other-", i), at); got.Status != "accepted" {
 			t.Fatalf("another: %+v", got)
 		}
 	}
 	if got := s.postAs("crm", path, `{"name":"order"}`, "first", at); got.Status != "already" {
 		t.Errorf("the first again: %+v", got)
+	}
+}
+
+// TestAHookTellsNothingToAgentsThatKeepNotes posts to an agent that keeps documents: for hooks it is not there, as it
+// is not for anybody without the right to memory.
+func TestAHookTellsNothingToAgentsThatKeepNotes(t *testing.T) {
+	s := newShop(t)
+	for _, kind := range []string{perdure.WorkspaceKind, perdure.RoleKind} {
+		a, err := s.node.CreateAsleep(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: kind},
+			Charter: perdure.Charter{Scope: "acme"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := s.load(a.ID()).Count
+		id := a.ID().String()
+		for _, path := range []string{"/v1/agents/" + id + "/events", "/webhook/resume/" + id} {
+			for who, body := range map[string]string{"crm": `{"name":"x"}`, "ana": `{"approved":true}`} {
+				if got := s.post(who, path, body); got.code != http.StatusNotFound {
+					t.Errorf("%s to %s of kind %s: %+v", who, path, kind, got)
+				}
+			}
+		}
+		if now := s.load(a.ID()).Count; now != count {
+			t.Errorf("kind %s: it has %d entries, had %d", kind, now, count)
+		}
+	}
+}
+
+// TestAHookNeverVotesWithTheKeyOfTheHome gives a hook the key of the node, as no node file can: what the desk refuses
+// to everybody it refuses to hooks.
+func TestAHookNeverVotesWithTheKeyOfTheHome(t *testing.T) {
+	s := newShop(t)
+	id, _ := s.asking()
+	for i := range s.handler.Hooks {
+		if s.handler.Hooks[i].Name == "ana" {
+			s.handler.Hooks[i].Person = s.node.Key
+		}
+	}
+	got := s.post("ana", "/webhook/resume/"+id.String(), `{"approved":true}`)
+	if got.code != http.StatusForbidden || !strings.Contains(got.Detail, "never votes") {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/webhook"
@@ -55,7 +56,8 @@ func serveUntilKilled(dir string) error {
 		return err
 	}
 	fmt.Println("listening", l.Addr())
-	h := &webhook.Handler{Node: n, Hooks: []webhook.Hook{{Name: "crm", Keys: []webhook.Key{k}}}, Find: (&shop{}).find}
+	d := &home.Desk{Home: &home.Home{}, Store: n.Store, Node: n}
+	h := d.Hooked(webhook.Hook{Name: "crm", Keys: []webhook.Key{k}})
 	return http.Serve(l, h) //nolint:gosec // it is killed
 }
 

@@ -60,12 +60,13 @@ type follower struct {
 	progress func(done, total int64)
 }
 
+// placeText says up to where the index goes.
+const placeText = "SELECT feed, position FROM place"
+
 // at is up to where the index goes.
-func at(ctx context.Context, db interface {
-	QueryRowContext(context.Context, string, ...any) *sql.Row
-}) (feed perdure.Hash, position perdure.Cursor, err error) {
+func at(ctx context.Context, tx *sql.Tx) (feed perdure.Hash, position perdure.Cursor, err error) {
 	var id []byte
-	err = db.QueryRowContext(ctx, "SELECT feed, position FROM place").Scan(&id, &position)
+	err = tx.QueryRowContext(ctx, placeText).Scan(&id, &position)
 	return hashOf(id), position, err
 }
 
@@ -75,7 +76,10 @@ func (f *follower) feed(ctx context.Context, from perdure.Feeder) (more bool, er
 	if err != nil {
 		return false, err
 	}
-	if had, position, err := at(ctx, f.ix.db); err != nil || had == feed && position >= end {
+	var id []byte
+	var position perdure.Cursor
+	err = f.ix.row(ctx, placeText, nil, &id, &position)
+	if err != nil || hashOf(id) == feed && position >= end {
 		return false, err // the usual
 	}
 	err = f.ix.change(ctx, func(tx *sql.Tx) error {
@@ -203,9 +207,9 @@ func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
 func (f *follower) tidy(ctx context.Context, now time.Time) error {
 	var expired, unswept int
 	ms := int64(perdure.TimeOf(now))
-	err := f.ix.db.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE expires>0 AND expires<=?) OR "+
-		"EXISTS(SELECT 1 FROM version WHERE expires>0 AND expires<=?), EXISTS(SELECT 1 FROM agent WHERE swept=0)", ms,
-		ms).Scan(&expired, &unswept)
+	err := f.ix.row(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE expires>0 AND expires<=?) OR "+
+		"EXISTS(SELECT 1 FROM version WHERE expires>0 AND expires<=?), EXISTS(SELECT 1 FROM agent WHERE swept=0)",
+		[]any{ms, ms}, &expired, &unswept)
 	if err != nil || expired+unswept == 0 {
 		return err
 	}

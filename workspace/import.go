@@ -66,17 +66,11 @@ func importDigest(text string) string {
 // there since. It replaces an earlier import; what somebody wrote or changed it replaces only if replace is set. The
 // error means that nothing can be imported; a text that cannot be a document is refused by its status.
 func (r *Reader) Import(ctx context.Context, x Foreign, on *Visibility, replace bool) (Import, error) {
-	path := x.Path
-	if on != nil && on.Tier == Private {
-		if r.role == "" {
-			return Import{}, perdure.WithHint(perdure.Invalid(errors.New("private notes belong to a role")),
-				"name it with --role")
-		}
-		path = PrivatePath(r.role, path)
+	path, done, err := r.importPath(&x, on)
+	if err != nil {
+		return done, err
 	}
-	done := Import{Path: path, Source: x.Source}
-	path, err := CleanPath(path)
-	if err == nil {
+	if path, err = CleanPath(path); err == nil {
 		done.Path = path
 		err = r.importAt(ctx, path, x, on, replace, &done)
 	}
@@ -85,6 +79,19 @@ func (r *Reader) Import(ctx context.Context, x Foreign, on *Visibility, replace 
 		return done, nil
 	}
 	return done, err
+}
+
+// importPath is where a text goes, and what came of it so far.
+func (r *Reader) importPath(x *Foreign, on *Visibility) (string, Import, error) {
+	path := x.Path
+	if on != nil && on.Tier == Private {
+		if r.role == "" {
+			return "", Import{}, perdure.WithHint(perdure.Invalid(errors.New("private notes belong to a role")),
+				"name it with --role")
+		}
+		path = PrivatePath(r.role, path)
+	}
+	return path, Import{Path: path, Source: x.Source}, nil
 }
 
 // refusedText reports whether an error is about the text, so that others can be imported all the same.
@@ -103,40 +110,10 @@ var errImported = errors.New("it was imported before")
 
 func (r *Reader) importAt(ctx context.Context, path string, x Foreign, on *Visibility, replace bool,
 	done *Import) error {
-	digest := importDigest(x.Text)
-	draft := Draft{Path: path, Kind: x.Kind, Title: x.Title, Text: x.Text, Links: x.Links, Visibility: on,
-		Tags: append(x.tags(), digest)}
-	by := *r
-	by.by = "import for " + r.by
+	draft := x.draft(path, on)
+	by := r.importer()
 	doc, err := by.write(ctx, path, on, func(current []*version) (*Draft, error) {
-		before, err := r.imports(ctx, current, path, digest)
-		if err != nil {
-			return nil, err
-		}
-		living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
-		d := draft
-		switch {
-		case before:
-			done.Status = ImportSame
-			return nil, errImported
-		case len(living) == 0:
-			done.Status = ImportNew
-			return &d, nil
-		}
-		done.Status = ImportChanged
-		for _, v := range living {
-			whole, err := r.unchanged(ctx, v)
-			if err != nil {
-				return nil, err
-			}
-			if !whole && !replace {
-				done.Status, done.Why = ImportKept, fmt.Sprintf("%s was written or changed here since; nothing was "+
-					"replaced", path)
-				return nil, errImported
-			}
-			d.Base = append(d.Base, v.entry)
-		}
-		return &d, nil
+		return r.importOver(ctx, current, draft, replace, done)
 	}, draft)
 	if errors.Is(err, errImported) {
 		return nil
@@ -145,6 +122,51 @@ func (r *Reader) importAt(ctx context.Context, path string, x Foreign, on *Visib
 		done.Version = doc.Version
 	}
 	return err
+}
+
+// importer is the reader as who imports.
+func (r *Reader) importer() *Reader {
+	by := *r
+	by.by = "import for " + r.by
+	return &by
+}
+
+// draft is a text as it is to be written.
+func (x *Foreign) draft(path string, on *Visibility) Draft {
+	return Draft{Path: path, Kind: x.Kind, Title: x.Title, Text: x.Text, Links: x.Links, Visibility: on,
+		Tags: append(x.tags(), importDigest(x.Text))}
+}
+
+// importOver is what to write over the current versions of a path; errImported: nothing. It says what came of it.
+func (r *Reader) importOver(ctx context.Context, current []*version, d Draft, replace bool, done *Import) (*Draft,
+	error) {
+	before, err := r.imports(ctx, current, d.Path, importDigest(d.Text))
+	if err != nil {
+		return nil, err
+	}
+	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+	switch {
+	case before:
+		done.Status = ImportSame
+		return nil, errImported
+	case len(living) == 0:
+		done.Status = ImportNew
+		return &d, nil
+	}
+	done.Status = ImportChanged
+	for _, v := range living {
+		whole, err := r.unchanged(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if !whole && !replace {
+			done.Status, done.Why = ImportKept, fmt.Sprintf("%s was written or changed here since; nothing was "+
+				"replaced", d.Path)
+			return nil, errImported
+		}
+		d.Base = append(d.Base, v.entry)
+	}
+	return &d, nil
 }
 
 // imports reports whether a version of a path, current or not, is an import of a text.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"sync"
 
 	"modernc.org/sqlite" // the driver of search.db
 	sqlite3 "modernc.org/sqlite/lib"
@@ -24,10 +25,15 @@ const IndexFile = "search.db"
 type Index struct {
 	path string
 	db   *sql.DB
+
+	mu     sync.Mutex
+	counts map[string]int // in how many texts frequent words are, as far as that was counted
+	of     int64          // when there were so many texts
+	ready  map[string]*sql.Stmt
 }
 
 // indexVersion is written into the file; one of another version is made anew.
-const indexVersion = 3
+const indexVersion = 4
 
 // schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
 // of a document, or something that was said in a transcript; words has its text under the same number.
@@ -49,6 +55,7 @@ CREATE INDEX version_past ON version(agent, path, id);
 CREATE INDEX version_expires ON version(expires) WHERE expires>0;
 CREATE INDEX version_proof ON version(agent) WHERE current=1 AND proof<>'';
 CREATE INDEX version_open ON version(agent) WHERE current=1 AND tags='open';
+CREATE INDEX version_session ON version(agent, id) WHERE current=1 AND kind='session';
 CREATE INDEX version_from ON version(fromentry) WHERE fromentry IS NOT NULL;
 CREATE TABLE replaced(agent INTEGER NOT NULL, path TEXT NOT NULL, entry BLOB NOT NULL, PRIMARY KEY(agent, entry, path)) WITHOUT ROWID;
 CREATE TABLE beside(agent INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY(agent, path)) WITHOUT ROWID;
@@ -59,7 +66,8 @@ CREATE TABLE item(id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, version INTEGE
 CREATE INDEX item_entry ON item(agent, entry);
 CREATE INDEX item_version ON item(version) WHERE version IS NOT NULL;
 CREATE INDEX item_expires ON item(expires) WHERE expires>0;
-CREATE VIRTUAL TABLE words USING fts5(title, tags, body, tokenize='porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE words USING fts5(title, tags, body, tokenize='porter unicode61 remove_diacritics 2',
+	prefix='2 3 4');
 CREATE TABLE vector(item INTEGER PRIMARY KEY, model TEXT NOT NULL, value BLOB NOT NULL);
 INSERT INTO words(words, rank) VALUES('rank', 'bm25(3.0, 2.0, 1.0)');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);

@@ -11,8 +11,13 @@ type question struct {
 	terms []string // each a string of FTS5, in quotes
 }
 
-// maxTerms bounds the words of one search.
-const maxTerms = 64
+const (
+	// maxTerms bounds the words of one search.
+	maxTerms = 64
+	// minPrefix is how many letters word* has at least: of so many and up to four, the index has lists of its own, and
+	// with more letters few words begin. With fewer it is looked for as a word.
+	minPrefix = 2
+)
 
 // ask makes a question of what people type or ask: words that say nothing are left out, the others are each looked for;
 // "several words" in quotes stand together, and word* is any word that begins so. Nothing in it is read as the language
@@ -50,8 +55,10 @@ func ask(text string) question {
 				}
 			}
 			q.add(`"` + w + `"`)
-		case strings.HasSuffix(w, "*"):
+		case strings.HasSuffix(w, "*") && len(r) > minPrefix:
 			q.add(`"` + strings.TrimSuffix(w, "*") + `"*`)
+		case strings.HasSuffix(w, "*"): // nearly every text has a word that begins with one letter
+			q.add(`"` + strings.TrimSuffix(w, "*") + `"`)
 		default:
 			q.add(`"` + w + `"`)
 		}

@@ -48,7 +48,7 @@ const (
 	MaxFound = 200
 	// fewest is how many candidates are looked at first: enough that boosts and what the reader may not see leave a
 	// page.
-	fewest = 128
+	fewest = 64
 	// mostCandidates is where looking further ends.
 	mostCandidates = 1 << 17
 	// broad is how many texts a word may be in before it is left out beside rarer ones: it would be looked up in all of
@@ -101,6 +101,7 @@ type finder struct {
 	agents  map[int64]*heard   // whose transcripts were asked about
 	docs    map[int64]*version // of candidates, by their rows
 	only    int64              // the row of the one agent to look at; zero: all
+	most    int64              // how many texts that match are ranked, from the newest; -1: all
 	now     perdure.Time
 }
 
@@ -123,7 +124,7 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 		}
 	}
 	f := &finder{Reader: r, docs: map[int64]*version{}, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
-		now: perdure.TimeOf(time.Now())}
+		now: perdure.TimeOf(time.Now()), most: -1}
 	for i := range shelves {
 		f.shelves[shelves[i].row] = &shelves[i]
 	}
@@ -153,10 +154,14 @@ func prefixOf(arg string) string {
 // rarer ones.
 func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) {
 	var items int64
-	if err := f.Index.db.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM item").Scan(&items); err != nil {
+	if err := f.Index.row(ctx, "SELECT coalesce(max(id), 0) FROM item", nil, &items); err != nil {
 		return nil, err
 	}
-	if items <= large || len(terms) == 1 {
+	if items <= large {
+		return terms, nil
+	}
+	f.most = 2 * broad // of those that one frequent word alone finds, the newest
+	if len(terms) == 1 {
 		return terms, nil
 	}
 	type counted struct {
@@ -165,14 +170,12 @@ func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) 
 	}
 	all := make([]counted, 0, len(terms))
 	for _, t := range terms {
-		c := counted{term: t}
-		err := f.Index.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)",
-			t, broad+1).Scan(&c.n)
+		n, err := f.Index.count(ctx, t, items)
 		if err != nil {
 			return nil, err
 		}
-		if c.n > 0 {
-			all = append(all, c)
+		if n > 0 {
+			all = append(all, counted{t, n})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.n, b.n) })
@@ -188,6 +191,31 @@ func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) 
 		return terms[:1], nil
 	}
 	return keep, nil
+}
+
+// maxCounts bounds how many counts are kept.
+const maxCounts = 1 << 14
+
+// count is in how many texts a term is, up to broad and one. Counting takes as long as there are many, so that frequent
+// ones are counted again only once there are many more texts.
+func (ix *Index) count(ctx context.Context, term string, items int64) (n int, err error) {
+	ix.mu.Lock()
+	if ix.counts == nil || items > ix.of+ix.of/8 || items < ix.of || len(ix.counts) >= maxCounts {
+		ix.counts, ix.of = map[string]int{}, items
+	}
+	n, known := ix.counts[term]
+	ix.mu.Unlock()
+	if known {
+		return n, nil
+	}
+	err = ix.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", term,
+		broad+1).Scan(&n)
+	if err == nil && n > broad/16 {
+		ix.mu.Lock()
+		ix.counts[term] = n
+		ix.mu.Unlock()
+	}
+	return n, err
 }
 
 // byWords is what fits best by its words.
@@ -213,10 +241,12 @@ func (f *finder) wanted() int {
 
 // candidates are the best of so many that the reader may see, and how many there were.
 func (f *finder) candidates(ctx context.Context, match string, k int) (found []*Found, seen int, err error) {
-	rows, err := f.Index.db.QueryContext(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.entry, i.seq, i.at, "+
-		"i.kind, i.expires, w.rank FROM "+
-		"(SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?) w CROSS JOIN item i ON w.rowid=i.id",
-		match, k)
+	// Ordered by the column rank, the index would sort all that match, and compute the rank of the best again. The
+	// weights are those of the schema.
+	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.entry, i.seq, i.at, "+
+		"i.kind, i.expires, w.score FROM (SELECT id, score FROM (SELECT rowid AS id, bm25(words, 3.0, 2.0, 1.0) AS "+
+		"score FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?) ORDER BY score LIMIT ?) w CROSS JOIN "+
+		"item i ON w.id=i.id", match, f.most, k)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -354,10 +384,15 @@ func (f *finder) prefetch(ctx context.Context, ids []int64) error {
 
 // marksFor are the places of numbers in a statement, and the numbers.
 func marksFor(ids []int64) (marks string, args []any) {
-	for _, id := range ids {
-		args = append(args, id)
+	const step = 16 // so that there are few statements: nothing has the number zero
+	for i := 0; i < len(ids) || i%step != 0; i++ {
+		if i < len(ids) {
+			args = append(args, ids[i])
+		} else {
+			args = append(args, 0)
+		}
 	}
-	return strings.TrimSuffix(strings.Repeat("?,", len(ids)), ","), args
+	return strings.TrimSuffix(strings.Repeat("?,", len(args)), ","), args
 }
 
 // hears is whether the reader may read the transcript of an agent: the owner all that count here; a role its own, and
@@ -371,8 +406,8 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 	var name []byte
 	var keeps bool
 	var moved int64
-	err := f.Index.db.QueryRowContext(ctx, "SELECT name, called, keeps, moved FROM agent WHERE id=?", row).
-		Scan(&name, &h.called, &keeps, &moved)
+	err := f.Index.row(ctx, "SELECT name, called, keeps, moved FROM agent WHERE id=?", []any{row}, &name, &h.called,
+		&keeps, &moved)
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +432,7 @@ func (f *finder) snippets(ctx context.Context, found []*Found, words []string) e
 		ids[i] = c.item
 	}
 	marks, args := marksFor(ids)
-	rows, err := f.Index.db.QueryContext(ctx, "SELECT id, c2 FROM words_content WHERE id IN ("+marks+")", args...)
+	rows, err := f.Index.query(ctx, "SELECT id, c2 FROM words_content WHERE id IN ("+marks+")", args...)
 	if err != nil {
 		return err
 	}

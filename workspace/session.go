@@ -88,6 +88,13 @@ func (r *Reader) ownShelf(shelves []shelf) *shelf {
 	return &shelves[i]
 }
 
+const (
+	// lastSession selects the last summary; the kind stands in it as in the index of sessions.
+	lastSession = "v.kind='" + KindSession + "' AND v.tags<>? AND v.current=1 ORDER BY v.id DESC LIMIT 1"
+	// changedSince selects what was written last.
+	changedSince = "v.id>? AND v.current=1 AND v.gone=0 AND v.kind<>? AND v.path<>? ORDER BY v.id DESC LIMIT ?"
+)
+
 // lookBack says what happened since the session before.
 func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) error {
 	var mark int64
@@ -101,8 +108,7 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 				return err
 			}
 		}
-		last, err := r.Index.versions(ctx, []shelf{*own}, "v.kind=? AND v.tags<>? AND v.current=1 ORDER BY v.id DESC "+
-			"LIMIT 1", KindSession, openTag)
+		last, err := r.Index.versions(ctx, []shelf{*own}, lastSession, openTag)
 		if err != nil {
 			return err
 		}
@@ -113,8 +119,7 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 			mark = last[0].id
 		}
 	}
-	changed, err := r.Index.versions(ctx, shelves, "v.id>? AND v.current=1 AND v.gone=0 AND v.kind<>? AND v.path<>? "+
-		"ORDER BY v.id DESC LIMIT ?", mark, KindSession, o.StatePath, maxChanged+1)
+	changed, err := r.Index.latest(ctx, shelves, changedSince, mark, KindSession, o.StatePath, maxChanged+1)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ const (
 	stateName   = "current-state.md"
 
 	tierLabel = "tier" // of a workspace: its tier
-	roleKind  = "role" // of an agent that only stands for a role
+	roleKind  = perdure.RoleKind
 )
 
 // roleOf is the role whose private notes a path is among, and the rest of the path.

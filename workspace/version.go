@@ -29,9 +29,7 @@ func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, er
 
 // shelves are the memories that hold documents.
 func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
-	rows, err := ix.db.QueryContext(ctx, "SELECT id, name, called, kind, scope, tier, moved FROM agent WHERE keeps=1 "+
-		"ORDER "+
-		"BY id")
+	rows, err := ix.query(ctx, "SELECT id, name, called, kind, scope, tier, moved FROM agent WHERE keeps=1 ORDER BY id")
 	if err != nil {
 		return nil, err
 	}
@@ -99,18 +97,38 @@ func scanVersion(rows *sql.Rows) (*version, error) {
 
 // versions are the rows that a condition selects, each on its shelf.
 func (ix *Index) versions(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	return ix.chosen(ctx, on, anyRows, where, args...)
+}
+
+// latest is versions for a condition that takes some of the last rows: they are read from the last on, and not all of a
+// shelf to sort them.
+func (ix *Index) latest(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	return ix.chosen(ctx, on, latestRows, where, args...)
+}
+
+// How rows are found: by an index of their shelf, or, for which the plus keeps SQLite from one, by their numbers.
+const (
+	anyRows    = "v.agent"
+	latestRows = "+v.agent"
+)
+
+// selection is the statement that selects rows of shelves by a condition.
+func selection(on []shelf, by, where string) string {
+	marks := strings.TrimSuffix(strings.Repeat("?,", len(on)), ",")
+	return "SELECT " + versionColumns + " FROM version v WHERE " + by + " IN (" + marks + ") AND " + where
+}
+
+func (ix *Index) chosen(ctx context.Context, on []shelf, by, where string, args ...any) ([]*version, error) {
 	if len(on) == 0 {
 		return nil, nil
 	}
-	marks := make([]string, len(on))
 	all := make([]any, 0, len(on)+len(args))
 	byRow := map[int64]*shelf{}
 	for i := range on {
-		marks[i], byRow[on[i].row] = "?", &on[i]
+		byRow[on[i].row] = &on[i]
 		all = append(all, on[i].row)
 	}
-	rows, err := ix.db.QueryContext(ctx, "SELECT "+versionColumns+" FROM version v WHERE v.agent IN "+
-		"("+strings.Join(marks, ",")+") AND "+where, append(all, args...)...)
+	rows, err := ix.query(ctx, selection(on, by, where), append(all, args...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -352,7 +352,7 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.Store, nil) }
 
 // Keeps reports whether agents of a kind are there for documents alone.
-func Keeps(kind string) bool { return kind == roleKind || kind == perdure.WorkspaceKind }
+func Keeps(kind string) bool { return perdure.KeepsDocuments(kind) }
 
 // Hides reports whether an agent is one the reader knows nothing of: another role, a workspace whose documents it does
 // not see, or one whose scope it is not in, as search finds nothing of its transcript. Faces that show agents to a role

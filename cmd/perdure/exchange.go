@@ -12,7 +12,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/show"
 )
 
@@ -72,21 +71,11 @@ func chosenOnce(c *cobra.Command, names []string, all bool) error {
 
 // peer opens the place that a word means, with the token and the key of the server that flags and environment give.
 func (h *homeFlag) peer(word string) (*home.Peer, error) {
-	flag := func(name, env string) string {
-		if v, err := h.c.Flags().GetString(name); err == nil && v != "" {
-			return v
-		}
-		return os.Getenv(env)
+	token, err := home.ReadToken(flagOr(h.c, "token-file", ""), os.Getenv(tokenEnv))
+	if err != nil {
+		return nil, err
 	}
-	key, token := flag("server-key", serverKeyEnv), os.Getenv(tokenEnv)
-	if file := flag("token-file", ""); file != "" {
-		b, err := disk.ReadFile(file, 4<<10)
-		if err != nil {
-			return nil, err
-		}
-		token = strings.TrimSpace(string(b))
-	}
-	conf, err := h.PeerNamed(word, key, token)
+	conf, err := h.PeerNamed(word, flagOr(h.c, "server-key", serverKeyEnv), token)
 	if err != nil {
 		return nil, err
 	}

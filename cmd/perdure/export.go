@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
-	"github.com/perdure/perdure/view"
 )
 
 // exporting is the flags of export.
@@ -60,18 +59,7 @@ func exportCommand() *cobra.Command {
 		h.Looks = e.Depth == perdure.Full && !e.manifest && !e.Move // else it may have to write a snapshot, or sign
 		if e.set != "" {
 			return h.use(false, func(ctx context.Context, s perdure.Store) error {
-				found, err := h.ExportSet(ctx, s, e.set, args, e.Export, e.manifest)
-				if err != nil {
-					return err
-				}
-				return list(out, found, func(w io.Writer) (err error) {
-					for _, m := range found {
-						if err == nil {
-							_, err = fmt.Fprintf(w, "%s: depth %s, signatures %s\n", m.File, m.Depth, m.Binding)
-						}
-					}
-					return err
-				})
+				return answers(out, show.Exported)(h.ExportSet(ctx, s, e.set, args, e.Export, e.manifest))
 			})
 		}
 		if err := e.goal(out, args); err != nil {
@@ -82,13 +70,7 @@ func exportCommand() *cobra.Command {
 			if err != nil || e.toStdout {
 				return err
 			}
-			text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", r.File, r.Entries, r.Bytes, r.Depth,
-				r.Heads[0])
-			if r.Moved {
-				text += view.Called(a) +
-					" goes on where this file is imported, and no longer here; import one copy only\n"
-			}
-			return out.say(r, "%s", text)
+			return out.say(r, "%s", r.Text())
 		})
 	}
 	return c
@@ -106,23 +88,7 @@ func (e *exporting) read(c *cobra.Command) (err error) {
 		return err
 	}
 	e.Held = !c.Flags().Changed("depth")
-	switch {
-	case e.For != "" && !e.Move:
-		return errors.New("--for names who may take the seat; add --move to hand it over")
-	case e.Move && e.set != "":
-		return errors.New("--move hands over one agent at a time; leave --set out")
-	case e.Move && e.Depth != perdure.Full:
-		return errors.New("an agent that moves takes its whole memory along: without it, it may do nothing that must " +
-			"happen once; leave --depth out")
-	case e.set != "" && len(e.Recipients) > 0:
-		return errors.New("what a set shares cannot be encrypted to the readers of one capsule; leave --set out, or " +
-			"--to")
-	case e.manifest && e.Detached:
-		return errors.New("signatures are detached or in a manifest; leave one of them out")
-	case e.manifest && e.set == "":
-		return errors.New("a manifest signs several capsules at once; name a folder for them with --set")
-	}
-	return nil
+	return e.Check(e.set != "", e.manifest)
 }
 
 // goal says where one capsule goes.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
-	"github.com/perdure/perdure/internal/term"
-	"github.com/perdure/perdure/view"
 )
 
 func initCommand() *cobra.Command {
@@ -78,14 +75,4 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-// noAdvisor tells whoever made an agent that nothing here would advise it.
-func noAdvisor(ctx context.Context, h *homeFlag) {
-	if !term.IsTerminal(h.c.ErrOrStderr()) || ctx.Err() != nil {
-		return
-	}
-	if n, err := home.ReadNodeFile(h.Home); err == nil && n.Advisor == "" {
-		note(h.c, "no advisor is configured here: %s", view.AddAdvisor)
-	}
 }

@@ -67,7 +67,8 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 func listings(w io.Writer, found []home.Listed, now time.Time) error {
 	s := term.StyleOf(w)
 	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"},
-		Tint: []func(string) string{nil, s.Dim, s.State}}
+		Tint: []func(string) string{nil, s.Dim, s.State}, Whole: "ID",
+		Drop: []string{"ENTRIES", "SCOPE", "UPDATED", "DEPTH"}}
 	parts := slices.ContainsFunc(found, func(l home.Listed) bool {
 		return l.Depth != "" && l.Depth != perdure.Full.String()
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -34,8 +35,10 @@ func newCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, near := agents.(home.Near); near && f.Advisor == "" {
-			noAdvisor(c.Context(), h)
+		if _, near := agents.(home.Near); near && term.IsTerminal(c.ErrOrStderr()) {
+			for _, lacks := range h.Lacks(c.Context(), &f) {
+				note(c, "%s", lacks)
+			}
 		}
 		return out.say(made, "%s %s\n", view.InLine(made.Name), made.Agent)
 	}

@@ -99,6 +99,30 @@ func (o *output) line(format string, v any, text func(term.Style) string) error 
 	return o.value(w, format, view.Readable(v))
 }
 
+// series prints values that come one at a time: each on its line, or all as one value once they have come.
+type series struct {
+	*output
+	as  string // the format
+	all []any
+}
+
+func (s *series) whole() bool { return s.as == formatJSON || s.as == formatYAML }
+
+func (s *series) add(v any, text func(term.Style) string) error {
+	if s.whole() {
+		s.all = append(s.all, v)
+		return nil
+	}
+	return s.line(s.as, v, text)
+}
+
+func (s *series) end() error {
+	if s.whole() {
+		return list(s.output, s.all, nil)
+	}
+	return nil
+}
+
 // say is print of a value that is a line for people.
 func (o *output) say(v any, format string, args ...any) error {
 	return o.print(v, func(w io.Writer) error {

@@ -208,3 +208,21 @@ func TestRunAsksAtATerminal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is decided in another terminal is asked no more in this one, and the agent goes on.
+func TestRunNoticesWhatIsDecidedElsewhere(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "gemini", wiretest.Turns(said("I write",
+		called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("Done")))
+	must(t, exitOK, "new", "write it", "--name", "writer", "--store", args[1])
+	files := t.TempDir()
+	d := sit(t, append([]string{"run", "writer", "--files", files}, args...)...)
+	d.sees("approve this? y, n, or n and why: ")
+	must(t, exitOK, "approve", "writer", "--store", args[1])
+	d.sees("this was decided elsewhere meanwhile")
+	d.sees("writer has ended: ok")
+	d.gone(exitOK)
+	if _, err := os.Stat(filepath.Join(files, "a.txt")); err != nil {
+		t.Error(err)
+	}
+}

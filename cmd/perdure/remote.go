@@ -13,7 +13,6 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
-	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
 
@@ -73,15 +72,17 @@ func agentsOf(h *homeFlag) (home.Agents, error) {
 	return home.Near{Home: h.Home}, nil
 }
 
+// flagOr is what a flag says or, if it was not given, a variable of the environment.
+func flagOr(c *cobra.Command, name, env string) string {
+	if v, err := c.Flags().GetString(name); err == nil && v != "" {
+		return v
+	}
+	return os.Getenv(env)
+}
+
 // through is the server that a command is to go through; nil: it is to use a store.
 func through(c *cobra.Command) (*home.Away, error) {
-	flag := func(name, env string) string {
-		if v, err := c.Flags().GetString(name); err == nil && v != "" {
-			return v
-		}
-		return os.Getenv(env)
-	}
-	url := flag("server", serverEnv)
+	url := flagOr(c, "server", serverEnv)
 	if url == "" {
 		return nil, nil
 	}
@@ -104,43 +105,7 @@ func through(c *cobra.Command) (*home.Away, error) {
 	if !c.Flags().Changed("server") {
 		inForce.server = ""
 	}
-	return away, away.Identify(flag("token-file", ""), flag("server-key", serverKeyEnv))
-}
-
-// away is log of an agent behind a server.
-func (l *logged) away(r *home.Away, arg string) error {
-	ctx := l.out.c.Context()
-	if l.talk {
-		said, before, err := r.Transcript(ctx, arg, l.last)
-		if err != nil {
-			return err
-		}
-		if before && (l.last == 0 || l.last > home.MaxLast) {
-			note(l.out.c, "a server gives the conversation of the last %d entries; there is more before", home.MaxLast)
-		}
-		return list(l.out, said, func(w io.Writer) error {
-			for i := range said {
-				if _, err := fmt.Fprintln(w, term.Said(&said[i], term.StyleOf(w), l.whole)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	var values []view.Line
-	listed := l.format == formatJSON || l.format == formatYAML
-	err := r.Log(ctx, arg, l.Choice, l.last, l.follow, func(one view.Line) error {
-		if listed {
-			values = append(values, one)
-			return nil
-		}
-		one.Much = l.much
-		return l.out.line(l.format, one, func(s term.Style) string { return term.Line(one, s) })
-	})
-	if err != nil || !listed {
-		return err
-	}
-	return list(l.out, values, nil)
+	return away, away.Identify(flagOr(c, "token-file", ""), flagOr(c, "server-key", serverKeyEnv))
 }
 
 // away is tail of agents behind a server.
@@ -161,9 +126,7 @@ func verifyAway(out *output, r *home.Away, args []string, f *verifyFlag) error {
 	if err != nil {
 		return err
 	}
-	return out.print(v, func(w io.Writer) error {
-		return show.Checked(w, v.Rows, v.OK)
-	})
+	return out.print(v, func(w io.Writer) error { return show.Checked(w, v.Rows, v.OK) })
 }
 
 // exportAway writes an agent behind a server as a capsule.

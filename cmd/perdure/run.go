@@ -27,6 +27,13 @@ func runCommand() *cobra.Command {
 		if *tries < 1 {
 			return perdure.Invalid(errors.New("--tries: want at least 1"))
 		}
+		format, err := out.check()
+		if err != nil {
+			return err
+		}
+		if !c.Flags().Changed("quiet") { // a program reads standard error for what went wrong
+			*quiet = format != formatTable
+		}
 		return h.alone(args[0], func(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 			listen(p, *quiet)
 			return (&running{c, h, out, *quiet, *tries}).agent(ctx, p, s, id)

@@ -99,7 +99,11 @@ func gcCommand() *cobra.Command {
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			text := func(w io.Writer, found []perdure.Collected) error { return show.Collected(w, found, *dry) }
-			return answers(out, text)(h.Collect(ctx, s, args, *dry))
+			found, err := h.Collect(ctx, s, args, *dry)
+			if len(found) == 0 || err == nil {
+				return answers(out, text)(found, err)
+			}
+			return errors.Join(answers(out, text)(found, nil), err)
 		})
 	}
 	return c

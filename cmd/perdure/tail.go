@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -86,20 +85,17 @@ func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
 
 // on is what follows the agents of a store.
 func (t *tailed) on(s perdure.Store) *view.Tail {
-	return &view.Tail{Store: s, Choice: t.Choice, Show: t.show, Skip: func(id perdure.AgentID, err error) {
+	show := func(w *view.Follower, one view.Line) error { return t.line(w.Label, w.AgentLine(one), one) }
+	return &view.Tail{Store: s, Choice: t.Choice, Show: show, Skip: func(id perdure.AgentID, err error) {
 		note(t.out.c, "%s is left out: %v", id.Short(), err)
 	}}
 }
 
 // named follows agents by name.
 func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) error {
-	var ids []perdure.AgentID
-	for _, arg := range args {
-		id, err := home.Find(ctx, s, arg)
-		if err != nil {
-			return err
-		}
-		ids = append(ids, id)
+	ids, err := home.IDs(ctx, s, args...)
+	if err != nil {
+		return err
 	}
 	if err := noteUnattended(ctx, t.out.c, s, ids...); err != nil {
 		return err
@@ -109,11 +105,6 @@ func (t *tailed) named(ctx context.Context, s perdure.Store, args []string) erro
 			t.width = max(t.width, utf8.RuneCountInString(w.Label))
 		}
 	})
-}
-
-// show prints a line.
-func (t *tailed) show(w *view.Follower, one view.Line) error {
-	return t.line(w.Label, w.AgentLine(one), one)
 }
 
 // line prints a line of an agent that is called so, or the value of it.
@@ -131,18 +122,9 @@ func (t *tailed) line(label string, value any, one view.Line) error {
 // noteUnattended says of agents that there is something to do for them that nobody does: whoever follows them would
 // wait for nothing.
 func noteUnattended(ctx context.Context, c *cobra.Command, s perdure.Store, ids ...perdure.AgentID) error {
-	at, err := view.AttendanceOf(ctx, s)
-	if err != nil {
-		return err
+	left, err := view.Unattended(ctx, s, ids...)
+	for _, a := range left {
+		note(c, "nobody runs %s now: perdure run %s does, or perdure node", view.Called(a), view.Callable(a))
 	}
-	for _, id := range ids {
-		a, err := perdure.Load(ctx, s, id)
-		if err != nil {
-			return err
-		}
-		if at.Unattended(a, nil, time.Now()) {
-			note(c, "nobody runs %s now: perdure run %s does, or perdure node", view.Called(a), view.Callable(a))
-		}
-	}
-	return nil
+	return err
 }

@@ -110,17 +110,32 @@ func (a *Asker) note(text string) {
 	_, _ = fmt.Fprintln(a.out, term.Hang(text, 0, term.WidthOf(a.out))) // whoever does not see it has gone
 }
 
-// Approvals asks a person about everything of an agent that policy asks about, and tells the agent. It reports whether
-// anything was answered.
+// Approvals asks a person about everything of an agent that policy asks about, and tells the agent. What is decided
+// elsewhere meanwhile is asked no more. It reports whether anything was answered, here or there.
 func (a *Asker) Approvals(ctx context.Context, n *perdure.Node, of *perdure.Agent) (answered bool, err error) {
-	waits, err := view.Waits(ctx, n.Store, of, n.Trusted(), n.Key.Key(), time.Now())
-	if err != nil {
-		return false, err
-	}
-	for _, w := range home.Approvable(n, of, waits) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := view.Watch(ctx, n.Store)
+	a.stirred = changed.Signal
+	waits, err := approvable(ctx, n, of)
+	for _, w := range waits {
+		a.stale = func() bool {
+			changed.Take()
+			now, err := perdure.Load(ctx, n.Store, of.ID())
+			if err != nil {
+				return true // the next turn says what it is
+			}
+			open, err := approvable(ctx, n, now)
+			return err != nil || !slices.ContainsFunc(open, func(o *view.Wait) bool { return o.Decision == w.Decision })
+		}
 		w.Type(a.typed)
 		for voted := false; !voted; answered = true {
 			in, leave, err := a.approval(ctx, w)
+			if errors.Is(err, term.ErrWithdrawn) {
+				a.note("this was decided elsewhere meanwhile")
+				voted = true
+				continue
+			}
 			if err != nil || leave {
 				return answered, err
 			}
@@ -134,5 +149,14 @@ func (a *Asker) Approvals(ctx context.Context, n *perdure.Node, of *perdure.Agen
 			}
 		}
 	}
-	return answered, nil
+	return answered, err
+}
+
+// approvable is what of an agent this node's person may approve.
+func approvable(ctx context.Context, n *perdure.Node, of *perdure.Agent) ([]*view.Wait, error) {
+	waits, err := view.Waits(ctx, n.Store, of, n.Trusted(), n.Key.Key(), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return home.Approvable(n, of, waits), nil
 }

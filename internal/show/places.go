@@ -205,7 +205,7 @@ func Examined(w io.Writer, found []home.Examined) error {
 		health := fmt.Sprintf("%-5s", f.Health)
 		line := term.Hang(fmt.Sprintf("%s  %-8s  %s", health, f.What, view.OneLine(f.Found, 0)),
 			len("unwell           "), s.Width)
-		b.WriteString(tints[f.Health](health) + strings.TrimPrefix(line, health) + "\n")
+		b.WriteString(tinted(tints[f.Health], health) + strings.TrimPrefix(line, health) + "\n")
 		if f.Fix != "" {
 			b.WriteString("                 " + s.Dim("fix: "+view.InLine(f.Fix)) + "\n")
 		}

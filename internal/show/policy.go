@@ -105,7 +105,8 @@ func Tools(w io.Writer, found []home.ToolUse, brief bool) error {
 		row := func(label, text string) {
 			b.WriteString(term.Wrapped(fmt.Sprintf("    %-8s", label), view.OneLine(text, 0), s.Width, s.Dim))
 		}
-		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, tints[u.Answer](u.Answer.String()))
+		answer := tinted(tints[u.Answer], u.Answer.String())
+		fmt.Fprintf(&b, "%s  %s  %s\n", s.Head(view.InLine(u.Name)), u.Effect, answer)
 		if u.About != "" {
 			b.WriteString(term.Paragraphs("    ", view.OneLine(u.About, 0), s.Width) + "\n")
 		}
@@ -119,6 +120,14 @@ func Tools(w io.Writer, found []home.ToolUse, brief bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// tinted is a text in a colour; without one it stays as it is, such as an answer that a later version gives.
+func tinted(tint func(string) string, text string) string {
+	if tint == nil {
+		return text
+	}
+	return tint(text)
 }
 
 // argsText is the arguments of a tool in one line; those that may be left out are in brackets.

@@ -75,6 +75,9 @@ func (d *Door) Flush() error {
 		}
 	}
 	d.held = nil
+	if len(clean) == 0 { // an error that was met before is not met again
+		return nil
+	}
 	_, err := d.w.Write(clean)
 	return err
 }

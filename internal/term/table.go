@@ -15,6 +15,9 @@ type Table struct {
 	Rows [][]string
 	Tint []func(string) string // of each column, if any
 	Fold bool                  // the last column goes on below, on a terminal that is too narrow for it
+
+	Drop  []string // heads of columns that a terminal too narrow for all is not shown, the first of them first
+	Whole string   // the head of a column that is never cut: people copy from it
 }
 
 // Add adds a row. No cell reaches beyond its line, whatever it holds.
@@ -44,7 +47,10 @@ func (t *Table) Write(w io.Writer) error {
 	}
 	s, columns := StyleOf(w), WidthOf(w)
 	if !t.Fold {
-		fit(width, columns)
+		if less := t.narrowed(width, columns); less != nil {
+			return less.Write(w)
+		}
+		fit(width, slices.Index(t.Head, t.Whole), columns)
 	}
 	var b strings.Builder
 	for r, row := range all {
@@ -81,8 +87,36 @@ func (t *Table) Write(w io.Writer) error {
 // leastColumn is how narrow a column of a table may become.
 const leastColumn = 8
 
-// fit takes from the widest columns of a table what a terminal has no room for. Zero columns have room for everything.
-func fit(width []int, columns int) {
+// narrowed is the table without the next column that it can do without, if a terminal has no room for all; else nil.
+func (t *Table) narrowed(width []int, columns int) *Table {
+	need, whole := 2*(len(width)-1), slices.Index(t.Head, t.Whole)
+	for i, w := range width {
+		if i != whole {
+			w = min(w, leastColumn)
+		}
+		need += w
+	}
+	if columns < minRoom || need <= columns || len(t.Drop) == 0 {
+		return nil
+	}
+	less := &Table{Head: t.Head, Rows: t.Rows, Tint: t.Tint, Drop: t.Drop[1:], Whole: t.Whole}
+	at := slices.Index(t.Head, t.Drop[0])
+	if at < 0 {
+		return less
+	}
+	less.Head, less.Rows = slices.Delete(slices.Clone(t.Head), at, at+1), nil
+	for _, row := range t.Rows {
+		less.Rows = append(less.Rows, slices.Delete(slices.Clone(row), at, at+1))
+	}
+	if at < len(t.Tint) {
+		less.Tint = slices.Delete(slices.Clone(t.Tint), at, at+1)
+	}
+	return less
+}
+
+// fit takes from the widest columns of a table, but for a whole one, what a terminal has no room for. Zero columns have
+// room for everything.
+func fit(width []int, whole, columns int) {
 	if columns < minRoom {
 		return
 	}
@@ -91,13 +125,13 @@ func fit(width []int, columns int) {
 		over += w
 	}
 	for ; over > 0; over-- {
-		widest := 0
+		widest := -1
 		for i, w := range width {
-			if w > width[widest] {
+			if i != whole && (widest < 0 || w > width[widest]) {
 				widest = i
 			}
 		}
-		if width[widest] <= leastColumn {
+		if widest < 0 || width[widest] <= leastColumn {
 			return
 		}
 		width[widest]--

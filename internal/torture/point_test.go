@@ -27,7 +27,7 @@ func (p *points) pass() {
 	}
 	n := p.passed.Add(1)
 	if p.stops && n%p.at == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		_ = standStill()
 		return
 	}
 	if n == p.at && !p.stops {

@@ -135,12 +135,19 @@ func holdAndStop(ctx context.Context, path string) error {
 		_, err = tx.ExecContext(ctx, "UPDATE agents SET due=due")
 	}
 	if err == nil {
-		err = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		err = standStill()
 	}
 	if err == nil {
 		err = tx.Rollback()
 	}
 	return errors.Join(err, db.Close())
+}
+
+// standStill stops this process until it is told to go on. The thread that asks for it may be the last to stop.
+func standStill() error {
+	err := syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-time.After(50 * time.Millisecond)
+	return err
 }
 
 // stoppedWriter has a command meet a store whose writer stands still: looking goes on, a write says after some seconds

@@ -51,6 +51,8 @@ type Store struct {
 	feed    arrivals
 	noticed glance    // when arrivals were last looked for
 	listed  time.Time // the same
+	walked  walked
+	looked  int64 // how many agents were looked at to list some
 }
 
 var (
@@ -99,7 +101,6 @@ func Open(dir string, o Options) (*Store, error) {
 		s.form = capsule.Binary
 	}
 	var err error
-	s.trust = o.Trust
 	if s.looks = o.Look; s.looks {
 		_, err = os.ReadDir(dir)
 	} else {
@@ -112,6 +113,18 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
 	return s, nil
+}
+
+// SetTrust changes whose entries count, and looks at the files again that were left alone.
+func (s *Store) SetTrust(t *perdure.Trust) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trust = t
+	for name, f := range s.files {
+		if f.fault != nil {
+			delete(s.files, name)
+		}
+	}
 }
 
 // Place implements perdure.Placed. What tells the folder from its copies is a file that git and Syncthing leave alone.

@@ -130,9 +130,7 @@ func (s *Store) agentOf(name string, f *file) perdure.AgentID {
 	}
 	s.journal.mu.Unlock()
 	if f.agent.IsZero() {
-		if entries, _, err := capsule.Salvage(s.path(name)); err == nil && len(entries) > 0 {
-			f.agent = entries[0].ID()
-		}
+		f.agent = capsule.Owner(s.path(name))
 	}
 	return f.agent
 }

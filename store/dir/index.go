@@ -85,39 +85,120 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 	})
 }
 
-// List implements perdure.Lister.
+// walkAge is how long a page is taken from the folder as it was when the first was listed. To see whether files have
+// come or changed costs a look at each.
+const walkAge = 5 * time.Second
+
+// walked is the order of the agents in lists, as it was when somebody last listed them from the beginning.
+type walked struct {
+	places []perdure.ListPlace
+	at     time.Time
+}
+
+// listing is what is listed of an agent, nil: it is not there. The caller holds mu.
+func (s *Store) listing(id perdure.AgentID) *perdure.Listing {
+	a := s.agents[id]
+	if a == nil {
+		return nil
+	}
+	if l := s.journal.row(id).Listing; l != nil {
+		return l
+	}
+	return a.first
+}
+
+// List implements perdure.Lister. A page that follows another shows agents that were there when the first was listed.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
-		var found []perdure.Listing
-		err := s.surveyed(ctx, func(rows map[perdure.AgentID]row) {
-			for id, a := range s.agents {
-				l := rows[id].Listing
-				if l == nil {
-					l = a.first
+		places, err := s.places(ctx, f.After)
+		left := f.Limit
+		for err == nil && len(places) > 0 {
+			var found []perdure.Listing
+			if found, places, err = s.listings(ctx, f, places); err != nil {
+				break
+			}
+			for _, l := range found {
+				if !yield(l, nil) {
+					return
 				}
-				if l != nil && f.Match(*l) {
-					line := *l
-					line.Labels = maps.Clone(l.Labels)
-					found = append(found, line)
+				if left--; left == 0 {
+					return
 				}
 			}
-		})
+		}
 		if err != nil {
 			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
-			return
-		}
-		slices.SortFunc(found, func(x, y perdure.Listing) int {
-			return cmp.Or(cmp.Compare(x.Name, y.Name), bytes.Compare(x.Agent[:], y.Agent[:]))
-		})
-		if f.Limit > 0 && len(found) > f.Limit {
-			found = found[:f.Limit]
-		}
-		for _, l := range found {
-			if !yield(l, nil) {
-				return
-			}
 		}
 	}
+}
+
+// places are where the agents stand in lists, from one on.
+func (s *Store) places(ctx context.Context, after perdure.ListPlace) ([]perdure.ListPlace, error) {
+	s.mu.Lock()
+	if err := s.usable(ctx); err != nil || !after.Agent.IsZero() && time.Since(s.walked.at) < walkAge {
+		defer s.mu.Unlock()
+		return s.walked.from(after), err
+	}
+	s.mu.Unlock()
+	err := s.surveyed(ctx, func(map[perdure.AgentID]row) {
+		s.walked = walked{places: make([]perdure.ListPlace, 0, len(s.agents)), at: time.Now()}
+		s.looked += int64(len(s.agents))
+		for id := range s.agents {
+			if l := s.listing(id); l != nil {
+				s.walked.places = append(s.walked.places, perdure.ListPlace{Name: l.Name, Agent: id})
+			}
+		}
+		slices.SortFunc(s.walked.places, perdure.ListPlace.Compare)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.walked.from(after), nil
+}
+
+// from is the places after one; they are never changed.
+func (w *walked) from(after perdure.ListPlace) []perdure.ListPlace {
+	if after.Agent.IsZero() {
+		return w.places
+	}
+	i, found := slices.BinarySearchFunc(w.places, after, perdure.ListPlace.Compare)
+	if found {
+		i++
+	}
+	return w.places[i:]
+}
+
+// pageListings is how many agents are listed under one lock.
+const pageListings = 256
+
+// listings is what a filter selects of the first agents in a row, and the rest of the row.
+func (s *Store) listings(ctx context.Context, f perdure.Filter, row []perdure.ListPlace) (found []perdure.Listing,
+	rest []perdure.ListPlace, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, nil, err
+	}
+	n := 0
+	for n < len(row) && n < pageListings && (f.Limit == 0 || len(found) < f.Limit) {
+		l := s.listing(row[n].Agent)
+		if n++; l != nil && f.Match(*l) {
+			line := *l
+			line.Labels = maps.Clone(l.Labels)
+			found = append(found, line)
+		}
+	}
+	s.looked += int64(n)
+	return found, row[n:], nil
+}
+
+// Looked is how many agents were looked at to list some.
+func (s *Store) Looked() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looked
 }
 
 // Index implements perdure.Lister.

@@ -148,6 +148,13 @@ func (j *journal) current() (map[perdure.AgentID]row, error) {
 	return out, nil
 }
 
+// row is what the index knows of an agent, as of when it was last brought up to date.
+func (j *journal) row(id perdure.AgentID) row {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.rows[id]
+}
+
 // is reports whether a file is as it was when the row was read out of it.
 func (r *row) is(now fs.FileInfo) bool {
 	return r.Size == now.Size() && r.Mod == now.ModTime().UnixNano() && len(r.Heads) > 0

@@ -24,6 +24,9 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 		return l.Replace(d, entries)
 	}
 	err := s.with(ctx, "replace", id, true, existing)
+	if err == nil {
+		return s.unlist(ctx, id)
+	}
 	if !errors.Is(err, perdure.ErrNotFound) {
 		return err
 	}
@@ -38,9 +41,22 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 		return fmt.Errorf("replace agent %s: %w", id.Short(), err)
 	}
 	if !made { // another process was first
-		return s.with(ctx, "replace", id, true, existing)
+		err = s.with(ctx, "replace", id, true, existing)
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return s.unlist(ctx, id)
+}
+
+// unlist forgets how an agent was listed: what has taken its place may be shorter.
+func (s *Store) unlist(ctx context.Context, id perdure.AgentID) error {
+	return s.with(ctx, "unlist", id, false, func(*capsule.Log) error {
+		return s.journal.update(id, func(r *row) error {
+			r.Listing = nil
+			return nil
+		})
+	})
 }
 
 // Depth implements perdure.Parter.

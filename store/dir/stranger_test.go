@@ -70,3 +70,55 @@ func TestAStrangersCopyNeitherReplacesNorHidesAnAgent(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeyThatIsTrustedLaterLetsItsCopyIn has a copy left alone, and then the key trusted that wrote to it.
+func TestAKeyThatIsTrustedLaterLetsItsCopyIn(t *testing.T) {
+	owner, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	friend, err := perdure.GenerateSigner("friend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := owner.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay"},
+		Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, _, err := friend.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "told"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, entries := range map[string][]*perdure.Entry{"mine.agent": {g}, "other.agent": append([]*perdure.Entry{g},
+		told...)} {
+		if err := capsule.CreateLog(filepath.Join(folder, name), capsule.Text, entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust := new(perdure.Trust).With(perdure.Trustee{Key: owner.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	s, err := Open(folder, Options{Trust: trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if faults := s.Faults(); len(faults) != 1 {
+		t.Fatalf("%v, want one copy left alone", faults)
+	}
+	s.SetTrust(trust.With(perdure.Trustee{Key: friend.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
+	if faults := s.Faults(); len(faults) != 0 {
+		t.Errorf("%v after the key is trusted", faults)
+	}
+	if held, err := perdure.Load(t.Context(), s, a.ID()); err != nil || held.Fold().Count != 2 {
+		t.Errorf("%v, want both entries in one agent", err)
+	}
+}

@@ -1,9 +1,11 @@
 package dir
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -114,5 +116,29 @@ func checkTorn(t *testing.T, key *perdure.Signer, id perdure.AgentID, name strin
 	}
 	if n := count(); n != 4 {
 		t.Errorf("cut at %s after it: %d entries after one more, want 4", where, n)
+	}
+}
+
+// A file may be of any size: what is looked for in one that is no memory is looked for a piece at a time.
+func TestAHugeFileThatIsNoMemoryTakesNoMemory(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "huge.agent")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 4<<30)); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, err := range s.List(t.Context(), perdure.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Ailing(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
+		t.Errorf("it took %d MiB", took>>20)
 	}
 }

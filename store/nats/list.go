@@ -2,20 +2,20 @@ package nats
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ordered"
 )
 
 // listIndex knows the listings, read as they come. It is made when somebody first asks for more than one.
@@ -26,6 +26,13 @@ type listIndex struct {
 	lists *follower // nil: not needed yet
 	mu    sync.Mutex
 	all   map[perdure.AgentID]perdure.Listing
+	first map[perdure.AgentID]perdure.Listing // of agents that nobody listed, as their genesis has it
+	order ordered.Set[perdure.ListPlace]
+	fresh []perdure.AgentID // of which it is to be seen whether they are listed
+	seen  int               // of the lookIndex, of those that were born
+	begun int               // the same, which time it had begun
+
+	looked atomic.Int64 // how many agents were looked at to list some
 }
 
 // sync makes the index know everything that was acknowledged before it was called.
@@ -56,7 +63,8 @@ func (x *listIndex) follower(ctx context.Context, last uint64) (*follower, error
 		x.lists.stop()
 	}
 	x.mu.Lock()
-	x.all = map[perdure.AgentID]perdure.Listing{}
+	x.all, x.first = map[perdure.AgentID]perdure.Listing{}, map[perdure.AgentID]perdure.Listing{}
+	x.order, x.fresh, x.seen = ordered.New(perdure.ListPlace.Compare), nil, 0
 	x.mu.Unlock()
 	f := &follower{
 		store: x.store, name: x.store.streams.list, apply: x.listed,
@@ -78,8 +86,13 @@ func (x *listIndex) listed(m jetstream.Msg, _ uint64) {
 	l, good := listingOf(id, m.Data())
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if delete(x.all, id); good {
-		x.all[id] = l
+	old, was := x.all[id]
+	if delete(x.all, id); !good {
+		x.fresh = append(x.fresh, id)
+		return
+	}
+	if x.all[id] = l; !was || old.Name != l.Name {
+		x.order.Add(l.Place())
 	}
 }
 
@@ -154,69 +167,134 @@ func (s *Store) list(ctx context.Context, l perdure.Listing, force bool) error {
 	}
 }
 
+// pageListings is how many agents are looked at under one lock.
+const pageListings = 256
+
 // List implements perdure.Lister.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
-		found, err := s.listings(ctx, f)
-		if err != nil {
-			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
-			return
+		var at *perdure.ListPlace
+		if !f.After.Agent.IsZero() {
+			at = &f.After
 		}
-		slices.SortFunc(found, func(x, y perdure.Listing) int {
-			return cmp.Or(cmp.Compare(x.Name, y.Name), bytes.Compare(x.Agent[:], y.Agent[:]))
-		})
-		if f.Limit > 0 && len(found) > f.Limit {
-			found = found[:f.Limit]
-		}
-		for _, l := range found {
-			if !yield(l, nil) {
+		found, last, err := s.listed(ctx, f, at)
+		for left := f.Limit; err == nil; {
+			for _, l := range found {
+				if !yield(l, nil) {
+					return
+				}
+				if left--; left == 0 {
+					return
+				}
+			}
+			if last == nil {
 				return
 			}
+			if err = s.usable(ctx); err == nil {
+				found, last = s.page(f, last)
+			}
 		}
+		yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 	}
 }
 
-// listings are those that match, in any order.
-func (s *Store) listings(ctx context.Context, f perdure.Filter) (out []perdure.Listing, err error) {
+// Looked is how many agents were looked at to list some.
+func (s *Store) Looked() int64 { return s.lists.looked.Load() }
+
+// listed begins a list after a place.
+func (s *Store) listed(ctx context.Context, f perdure.Filter, at *perdure.ListPlace) ([]perdure.Listing,
+	*perdure.ListPlace, error) {
 	var one perdure.AgentID
 	if one.UnmarshalText([]byte(strings.ToLower(f.Prefix))) == nil && !one.IsZero() { // it needs no index
 		l, err := s.listing(ctx, one)
 		if errors.Is(err, perdure.ErrNotFound) {
-			return nil, nil
+			return nil, nil, nil
 		}
-		if err == nil && f.Match(l) {
-			out = append(out, l)
+		if err == nil && f.Match(l) && (at == nil || l.Place().Compare(*at) > 0) {
+			return []perdure.Listing{l}, nil, nil
 		}
-		return out, err
+		return nil, nil, err
 	}
-	if err := s.index.sync(ctx); err != nil {
-		return nil, err
+	err := s.index.sync(ctx)
+	if err == nil {
+		err = s.lists.sync(ctx)
 	}
-	if err := s.lists.sync(ctx); err != nil {
-		return nil, err
+	if err == nil {
+		err = s.listUnlisted(ctx)
 	}
-	var unlisted []perdure.AgentID
+	if err != nil {
+		return nil, nil, err
+	}
+	found, last := s.page(f, at)
+	return found, last, nil
+}
+
+// page is what a filter selects of the next agents after a place, and the place of the last; nil: there are no more.
+func (s *Store) page(f perdure.Filter, at *perdure.ListPlace) (found []perdure.Listing, last *perdure.ListPlace) {
+	x := &s.lists
 	s.index.mu.Lock()
-	s.lists.mu.Lock()
-	for id, a := range s.index.all {
-		if l, listed := s.lists.all[id]; !listed && a.there() {
-			unlisted = append(unlisted, id)
-		} else if a.there() && f.Match(l) {
-			out = append(out, l)
+	defer s.index.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := 0
+	for p := range x.order.After(at) {
+		n++
+		l, listed := x.all[p.Agent]
+		if !listed {
+			l = x.first[p.Agent]
+		}
+		if a := s.index.all[p.Agent]; a != nil && a.there() && l.Agent == p.Agent && l.Name == p.Name && f.Match(l) {
+			found = append(found, l)
+		}
+		if n == pageListings || f.Limit > 0 && len(found) == f.Limit {
+			last = &p
+			break
 		}
 	}
-	s.lists.mu.Unlock()
-	s.index.mu.Unlock()
-	for _, id := range unlisted {
+	x.looked.Add(int64(n))
+	return found, last
+}
+
+// listUnlisted reads the agents that came since and that nobody listed.
+func (s *Store) listUnlisted(ctx context.Context) error {
+	for _, id := range s.unlisted() {
 		l, err := s.newborn(ctx, id)
 		if err != nil && s.usable(ctx) != nil {
-			return nil, err
+			return err
 		}
-		if err == nil && f.Match(l) { // one that cannot be read is found by Verify
-			out = append(out, l)
+		s.lists.mu.Lock()
+		if err == nil {
+			s.lists.first[id] = l
+			s.lists.order.Add(l.Place())
+		} else { // one that cannot be read is found by Verify
+			s.lists.fresh = append(s.lists.fresh, id)
+		}
+		s.lists.mu.Unlock()
+	}
+	return nil
+}
+
+// unlisted are the agents that came since this was last asked, and that nobody listed.
+func (s *Store) unlisted() (found []perdure.AgentID) {
+	x := &s.lists
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun != s.index.begun {
+		x.begun, x.seen = s.index.begun, 0
+	}
+	x.fresh = append(x.fresh, s.index.born[x.seen:]...)
+	x.seen = len(s.index.born)
+	for _, id := range x.fresh {
+		_, listed := x.all[id]
+		_, known := x.first[id]
+		if a := s.index.all[id]; !listed && !known && a != nil && a.there() {
+			found = append(found, id)
 		}
 	}
-	return out, nil
+	x.fresh = nil
+	return found
 }
 
 // listing is that of one agent.

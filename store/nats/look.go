@@ -31,6 +31,8 @@ type lookIndex struct {
 	claims  *follower
 	mu      sync.Mutex
 	all     map[perdure.AgentID]*look
+	born    []perdure.AgentID         // in the order in which they were found to be there
+	begun   int                       // how often it was begun
 	held    map[perdure.AgentID]*look // those a node has
 	pending lookHeap
 }
@@ -112,6 +114,7 @@ func (x *lookIndex) begin(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	x.all, x.held, x.pending = map[perdure.AgentID]*look{}, map[perdure.AgentID]*look{}, nil
+	x.born, x.begun = nil, x.begun+1
 	x.mu.Unlock()
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	f := &follower{store: x.store, name: x.store.streams.claim, cfg: last, apply: x.claimed}
@@ -137,10 +140,14 @@ func (x *lookIndex) logged(m jetstream.Msg, at uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.of(id)
+	was := l.there()
 	text := m.Headers().Get(saysHeader)
 	says, err := strconv.ParseInt(text, 10, 64)
 	if l.seq, l.gone, l.says = at, text == goneText, perdure.Time(says); err != nil {
 		l.says = perdure.AtOnce // nobody knows: a node is to look
+	}
+	if !was && l.there() {
+		x.born = append(x.born, id)
 	}
 	x.place(l)
 }

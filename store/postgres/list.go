@@ -107,6 +107,9 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 // pageListings is how many rows are read at a time.
 const pageListings = 256
 
+// firstListings is how many are read at first where few are asked for.
+const firstListings = 16
+
 // List implements perdure.Lister.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
@@ -117,8 +120,12 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 		}
 		text := `SELECT id, name, kind, scope, state, labels, created, updated, due, entries, waiting FROM ~listings WHERE (name, id)>($1, $2)` + where +
 			" ORDER BY name, id LIMIT $3"
-		var last perdure.Listing
-		for left, n := f.Limit, pageListings; n == pageListings && possible; {
+		last := perdure.Listing{Name: f.After.Name, Agent: f.After.Agent}
+		page := pageListings
+		if f.Limit > 0 {
+			page = min(max(f.Limit, firstListings), pageListings)
+		}
+		for left, n, more := f.Limit, 0, possible; more; {
 			var found []perdure.Listing
 			after := last
 			err := s.try(ctx, func(ctx context.Context) error {
@@ -126,7 +133,7 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 				rows, err := s.pool.Query(
 					ctx,
 					s.sql(text),
-					append([]any{[]byte(after.Name), idAfter(after), pageListings}, args...)...)
+					append([]any{[]byte(after.Name), idAfter(after), page}, args...)...)
 				if err != nil {
 					return err
 				}
@@ -142,6 +149,8 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 				return
 			}
+			s.looked.Add(int64(n))
+			more, page = n == page, pageListings
 			for _, l := range found {
 				if !yield(l, nil) {
 					return
@@ -153,6 +162,9 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 		}
 	}
 }
+
+// Looked is how many listings were read to list agents.
+func (s *Store) Looked() int64 { return s.looked.Load() }
 
 // idAfter is the id of the last agent that was read; before the first, what is before every id.
 func idAfter(l perdure.Listing) []byte {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,6 +53,7 @@ type Store struct {
 	looks    bool
 	watch    hub
 	bell     bell
+	looked   atomic.Int64 // listings read to list agents
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool

@@ -74,10 +74,6 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 	return nil
 }
 
-// reclaimAhead is how far ahead Reclaim looks for the leases of the dead. It keeps it from looking through agents that
-// sleep.
-const reclaimAhead = time.Minute
-
 // Held implements perdure.Holder.
 func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 	return func(yield func(perdure.Holding, error) bool) {
@@ -91,7 +87,7 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 					node, _ := v[1].([]byte)
 					all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
 					return nil
-				}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli())
+				}, now.UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
 		})
 		if err != nil {
 			yield(perdure.Holding{}, fmt.Errorf("agents at work: %w", err))
@@ -112,7 +108,7 @@ func (s *Store) Reclaim(ctx context.Context) error {
 	now := time.Now()
 	err := s.read(ctx, func(c *conn) error {
 		ids = ids[:0]
-		return c.query("SELECT id, node, due FROM agents WHERE due>? AND NOT (due>? AND due<=?) AND node IS NOT NULL",
+		return c.query("SELECT id, node, due FROM agents WHERE due>? AND node IS NOT NULL",
 			func(v []driver.Value) error {
 				id, _ := v[0].([]byte)
 				a := agent{due: perdure.Time(integer(v[2]))}
@@ -120,7 +116,7 @@ func (s *Store) Reclaim(ctx context.Context) error {
 					ids = append(ids, perdure.AgentID(id))
 				}
 				return nil
-			}, now.UnixMilli(), now.Add(reclaimAhead).UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
+			}, now.UnixMilli())
 	})
 	for _, id := range ids {
 		if err == nil {

@@ -91,8 +91,18 @@ func TestReclaimMakesTheAgentsOfTheDeadDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := perdure.Key{1}
-	if _, err := s.Claim(t.Context(), a.ID(), node, 30*time.Second); err != nil {
+	if _, err := s.Claim(t.Context(), a.ID(), node, 30*time.Minute); err != nil { // as long as Node.Lease may be
 		t.Fatal(err)
+	}
+	held := 0
+	for one, err := range s.Held(t.Context()) {
+		if err != nil || one.Dead {
+			t.Fatalf("%+v, %v", one, err)
+		}
+		held++
+	}
+	if held != 1 {
+		t.Errorf("%d agents are at work, want the one that is claimed for long", held)
 	}
 	due := func() (n int) {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -28,7 +29,8 @@ type rawRow struct {
 
 // remains is what is left of an agent.
 type remains struct {
-	key    int64 // zero: it is not among the agents
+	key    int64          // zero: it is not among the agents
+	ids    []driver.Value // under which it lies aside: its own first, then those that are it, damaged
 	rows   []rawRow
 	aside  []*perdure.Entry // that lie aside, put together again
 	read   []*perdure.Entry // what the rows came to
@@ -265,21 +267,43 @@ func (s *Store) remains(c *conn, id perdure.AgentID) (*remains, error) {
 			return nil, err
 		}
 	}
+	if m.ids, err = garbled(c, id); err != nil {
+		return nil, err
+	}
 	aside, err := rawRows(c,
-		"SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id=? OR id=x'') ORDER BY agent, rid",
-		id[:])
+		"SELECT rid, data, 1, id=x'' FROM orphans WHERE data IS NOT NULL AND (id IN ("+m.marks()+
+			") OR id=x'') ORDER BY agent, rid", m.ids...)
 	if err != nil {
 		return nil, err
 	}
 	m.rows = append(m.rows, aside...)
-	err = c.query("SELECT entry FROM orphans WHERE entry IS NOT NULL AND id=?", func(v []driver.Value) error {
+	err = c.query("SELECT entry FROM orphans WHERE entry IS NOT NULL AND id IN ("+m.marks()+")",
+		func(v []driver.Value) error {
+			b, _ := v[0].([]byte)
+			if e, err := perdure.DecodeEntry(b, perdure.Limits{Bytes: 2 * perdure.MaxBody}); err == nil {
+				m.aside = append(m.aside, e)
+			}
+			return nil
+		}, m.ids...)
+	return m, err
+}
+
+// marks are the places of the ids of an agent in a statement.
+func (m *remains) marks() string { return "?" + strings.Repeat(",?", len(m.ids)-1) }
+
+// garbled is the id of an agent, and those under which pieces lie aside that are this one, damaged: no agent has them.
+func garbled(c *conn, id perdure.AgentID) ([]driver.Value, error) {
+	all := []driver.Value{id[:]}
+	err := c.query("SELECT DISTINCT id FROM orphans WHERE length(id)=32 AND NOT EXISTS (SELECT 1 FROM agents a WHERE "+
+		"substr(a.id,1,8)=substr(orphans.id,1,8) AND a.id=orphans.id)", func(v []driver.Value) error {
 		b, _ := v[0].([]byte)
-		if e, err := perdure.DecodeEntry(b, perdure.Limits{Bytes: 2 * perdure.MaxBody}); err == nil {
-			m.aside = append(m.aside, e)
+		var other perdure.AgentID
+		if copy(other[:], b) == len(other) && other != id && id.Resembles(other) {
+			all = append(all, other[:])
 		}
 		return nil
-	}, id[:])
-	return m, err
+	})
+	return all, err
 }
 
 // rawRows reads rows and the pieces they go on in, whatever is in them.
@@ -421,10 +445,11 @@ func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure
 		return nil
 	}, m.key)
 	if err == nil && name == nil {
-		err = w.query("SELECT name FROM orphans WHERE id=? AND name IS NOT NULL LIMIT 1", func(v []driver.Value) error {
-			name = v[0]
-			return nil
-		}, id[:])
+		err = w.query("SELECT name FROM orphans WHERE id IN ("+m.marks()+") AND name IS NOT NULL LIMIT 1",
+			func(v []driver.Value) error {
+				name = v[0]
+				return nil
+			}, m.ids...)
 	}
 	if err != nil {
 		return brokenOr(err)
@@ -447,7 +472,7 @@ func (w *writer) exchange(id perdure.AgentID, m *remains, whole, rest []*perdure
 
 // setAside keeps what has no place.
 func (w *writer) setAside(id perdure.AgentID, m *remains, rest []*perdure.Entry, name driver.Value) error {
-	if err := w.do("DELETE FROM orphans WHERE id=?", id[:]); err != nil {
+	if err := w.do("DELETE FROM orphans WHERE id IN ("+m.marks()+")", m.ids...); err != nil {
 		return err
 	}
 	for _, r := range m.bad {
@@ -537,7 +562,7 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		const text = "SELECT o.id, max(o.name), count(*), EXISTS (SELECT 1 FROM agents a WHERE " +
 			"substr(a.id,1,8)=substr(o.id,1,8) AND a.id=o.id) " +
 			"FROM orphans o WHERE o.id<>x'' GROUP BY o.id"
-		return c.query(text, func(v []driver.Value) error {
+		err = c.query(text, func(v []driver.Value) error {
 			id, _ := v[0].([]byte)
 			name, _ := v[1].(string)
 			note(id, perdure.Ailment{Name: name, Gone: integer(v[3]) == 0,
@@ -545,9 +570,37 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 					integer(v[2]))})
 			return nil
 		})
+		if err == nil {
+			err = rightly(c, out)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for damaged agents: %w", err)
 	}
 	return out, nil
+}
+
+// rightly notes of an agent that is here what is known of one whose id is that one, damaged.
+func rightly(c *conn, all map[perdure.AgentID]perdure.Ailment) error {
+	for other, x := range all {
+		if !x.Gone {
+			continue
+		}
+		const text = "SELECT id FROM agents WHERE substr(id,1,8)=?1 OR substr(id,9,8)=?2 OR substr(id,17,8)=?3 OR " +
+			"substr(id,25,8)=?4"
+		err := c.query(text, func(v []driver.Value) error {
+			b, _ := v[0].([]byte)
+			var id perdure.AgentID
+			if copy(id[:], b) == len(id) && id.Resembles(other) {
+				delete(all, other)
+				all[id] = perdure.Ailment{Name: x.Name, Reason: x.Reason}
+			}
+			return nil
+		}, other[:8], other[8:16], other[16:24], other[24:])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

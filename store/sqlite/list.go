@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
 
 	"github.com/perdure/perdure"
 )
@@ -68,35 +69,31 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 // pageListings is how many rows are read at a time.
 const pageListings = 256
 
-// List implements perdure.Lister.
+// firstListings is how many are read at first where few are asked for.
+const firstListings = 16
+
+// List implements perdure.Lister. Agents of one name are listed in the order in which they came to this store.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
-		where, args, possible := conditions(f)
-		text := "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, a.id, " +
-			"l.waiting FROM listings l " +
-			"JOIN agents a ON a.key=l.agent WHERE (l.name,a.id)>(?,?) AND l.name>=?" + where +
-			" ORDER BY l.name, a.id LIMIT ?"
-		var last perdure.Listing
-		for left, n := f.Limit, pageListings; n == pageListings && possible; {
-			var found []perdure.Listing
-			after := last
-			err := s.read(ctx, func(c *conn) error {
-				found, n = found[:0], 0
-				// The text depends on the filter: statements for it are not kept.
-				return c.once(text, func(v []driver.Value) (err error) {
-					n++
-					if last, err = listingOf(v); err == nil && f.Match(last) {
-						found = append(found, last)
-					}
-					return err
-				}, append(append([]driver.Value{after.Name, after.Agent[:], after.Name}, args...),
-					int64(pageListings))...)
-			})
-			if err != nil {
+		w := walk{f: f, size: pageListings}
+		if f.Limit > 0 {
+			w.size = min(max(f.Limit, firstListings), pageListings)
+		}
+		var possible bool
+		w.where, w.args, possible = conditions(f)
+		if !possible {
+			return
+		}
+		if err := s.read(ctx, w.begin); err != nil {
+			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
+			return
+		}
+		for left := f.Limit; !w.ended; {
+			if err := s.read(ctx, func(c *conn) error { return w.page(c, &s.looked) }); err != nil {
 				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 				return
 			}
-			for _, l := range found {
+			for _, l := range w.found {
 				if !yield(l, nil) {
 					return
 				}
@@ -106,6 +103,80 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 			}
 		}
 	}
+}
+
+// Looked is how many listings were read to list agents.
+func (s *Store) Looked() int64 { return s.looked.Load() }
+
+// walk is a list that is read page by page.
+type walk struct {
+	f     perdure.Filter
+	where string
+	args  []driver.Value
+	size  int // of a page
+
+	name  string // after an agent of this name
+	key   int64  // with this key; zero: before all of this name
+	found []perdure.Listing
+	ended bool
+}
+
+// begin finds where the list begins. Of an agent that is gone only the name is known.
+func (w *walk) begin(c *conn) (err error) {
+	if at := w.f.After; !at.Agent.IsZero() {
+		w.name = at.Name
+		w.key, _, err = c.number("SELECT key FROM agents WHERE substr(id,1,8)=? AND id=?", at.Agent[:8], at.Agent[:])
+	}
+	return err
+}
+
+// listingColumns are what listingOf reads.
+const listingColumns = "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, " +
+	"a.id, l.waiting, l.agent FROM listings l JOIN agents a ON a.key=l.agent WHERE "
+
+// Two statements read on from an agent: the rest of its name, by their keys, then the names that follow. An index has
+// both orders, so that each row that is looked at is one that is listed, or that the filter leaves out.
+const (
+	listSame = "l.name=? AND l.agent>?"
+	listMore = "l.name>?"
+	listFrom = "l.name>=?"
+)
+
+// page reads on. Where the read is tried again, it begins where it began.
+func (w *walk) page(c *conn, looked *atomic.Int64) error {
+	name, key, left := w.name, w.key, w.size
+	w.found = w.found[:0]
+	read := func(which, order string, args ...driver.Value) (n int, err error) {
+		text := listingColumns + which + w.where + " ORDER BY " + order + " LIMIT ?"
+		// The text depends on the filter: statements for it are not kept.
+		err = c.once(text, func(v []driver.Value) error {
+			n++
+			l, err := listingOf(v)
+			if name, key = l.Name, integer(v[11]); err == nil && w.f.Match(l) {
+				w.found = append(w.found, l)
+			}
+			return err
+		}, append(append(args, w.args...), int64(left))...)
+		looked.Add(int64(n))
+		left -= n
+		return n, err
+	}
+	if key != 0 {
+		if _, err := read(listSame, "l.agent", name, key); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		which := listMore
+		if key == 0 {
+			which = listFrom
+		}
+		if _, err := read(which, "l.name, l.agent", name); err != nil {
+			return err
+		}
+	}
+	w.name, w.key, w.ended, w.size = name, key, left > 0, pageListings
+	return nil
 }
 
 // conditions are what SQLite can tell of a filter: every listing they leave out does not match. Possible is false when

@@ -23,6 +23,7 @@ import (
 type Rebuilt struct {
 	Aside    string // the damaged file, as it was; its log is beside it
 	Rows     int64  // taken over
+	Born     int64  // agents whose first entries were found in their second copy
 	Stranded int64  // rows of which it is not known whose they are
 	Unnamed  bool   // the file could not say any more which store it is: it is a new one
 	Words    int    // keys and policies that were damaged and could be restored

@@ -58,6 +58,7 @@ type Store struct {
 	known  []perdure.Hash
 	worded atomic.Bool // every word has been found to be right
 
+	looked    atomic.Int64 // listings read to list agents
 	lookBacks atomic.Int64 // pages read to find entries before the heads
 
 	mu     sync.RWMutex // held for reading while a request is handed over

@@ -143,6 +143,7 @@ func (f *filling) birth(key int64, b []byte) {
 
 // nameBorn takes what second copies say of agents that nothing else names.
 func (f *filling) nameBorn() error {
+	f.r.Born = int64(len(f.births))
 	for key, e := range f.births {
 		id := e.ID()
 		f.ids[key] = true

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"context"
+	"errors"
 
 	"github.com/perdure/perdure/workspace"
 )
@@ -27,17 +28,30 @@ type Options struct {
 
 // Take imports a source into memory, and adds what came of it.
 func (v *Imported) Take(ctx context.Context, r *workspace.Reader, s Source, o Options) error {
+	var some []workspace.Foreign // that are written together
+	size := 0
+	flush := func() error {
+		done, err := r.ImportAll(ctx, some, o.Visibility, o.Replace)
+		for _, one := range done {
+			v.add(one)
+		}
+		some, size = some[:0], 0
+		return err
+	}
 	read, err := s.Each(func(x workspace.Foreign) error {
 		if o.Dry {
 			v.add(workspace.Import{Path: x.Path, Source: x.Source, Status: workspace.ImportNew})
 			return ctx.Err()
 		}
-		done, err := r.Import(ctx, x, o.Visibility, o.Replace)
-		if err == nil {
-			v.add(done)
+		some, size = append(some, x), size+len(x.Text)
+		if len(some) < workspace.ImportBatch && size < workspace.ImportBytes {
+			return ctx.Err()
 		}
-		return err
+		return flush()
 	})
+	if len(some) > 0 { // also of a source that ends in the middle
+		err = errors.Join(err, flush())
+	}
 	v.Problems = append(v.Problems, read.Problems...)
 	for what, n := range read.Left {
 		if v.Left == nil {

@@ -1,0 +1,100 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/webhook"
+)
+
+// hookDesk is the desk as hooks find it: each is a visitor with the rights that node.yaml gives it.
+type hookDesk struct{ *Desk }
+
+var _ webhook.Desk = hookDesk{}
+
+// Hooked is what answers posts that these hooks signed, by the rules of the desk.
+func (d *Desk) Hooked(hooks ...webhook.Hook) *webhook.Handler {
+	return &webhook.Handler{Desk: hookDesk{d}, Node: d.Node, Hooks: hooks, Fail: failHook}
+}
+
+// failHook answers a post with an error, as a problem (RFC 9457).
+func failHook(w http.ResponseWriter, _ *http.Request, err error) {
+	status := KindOf(err).Status()
+	p := map[string]any{"title": http.StatusText(status), "status": status, "detail": err.Error()}
+	var hint *perdure.Hint
+	if errors.As(err, &hint) {
+		p["hint"] = hint.Do
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(p) // who has gone needs no answer
+}
+
+// program is a hook as one who sends events: what it says is not taken at its word.
+func program(h *webhook.Hook) *Visitor {
+	return &Visitor{Name: h.Name, hook: h.Name, Scope: cmp.Or(h.Scope, perdure.AnyScope), Verbs: []string{VerbEvent}}
+}
+
+// behind is the person behind a hook, who approves and answers; without one it is the hook, which may do neither.
+func behind(h *webhook.Hook) *Visitor {
+	v := program(h)
+	if h.Person != nil {
+		v.Name, v.Person, v.Speaks = h.Person.Name, h.Person, true
+		v.Verbs = []string{VerbAnswer, VerbApprove}
+	}
+	return v
+}
+
+// Begin implements webhook.Desk.
+func (d hookDesk) Begin(ctx context.Context, h *webhook.Hook, name string) (*perdure.Agent, func(), error) {
+	v := program(h)
+	id, err := d.Find(ctx, v, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := d.Node.Load(ctx, id)
+	if err == nil && !v.Sees(a.Fold().Charter.Scope) {
+		err = missing(name)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return a, done, nil
+}
+
+// Tell implements webhook.Desk.
+func (d hookDesk) Tell(ctx context.Context, h *webhook.Hook, a *perdure.Agent, ev perdure.Event) (*perdure.Entry, bool,
+	error) {
+	v := program(h)
+	if verbOf(&ev) == VerbAnswer {
+		v = behind(h)
+	}
+	if err := d.mayTell(v, &ev); err != nil {
+		return nil, false, err
+	}
+	return d.tell(ctx, v, a.ID(), ev)
+}
+
+// Vote implements webhook.Desk.
+func (d hookDesk) Vote(ctx context.Context, h *webhook.Hook, a *perdure.Agent, message string,
+	vote perdure.Approval) (*perdure.Entry, error) {
+	v := behind(h)
+	if _, err := d.Votable(v, a, vote.Digest, vote.Approve); err != nil {
+		return nil, err
+	}
+	entries, err := d.signed(ctx, v, a, message, vote)
+	if err != nil {
+		return nil, err
+	}
+	e, _, err := d.Node.TakeVote(ctx, a.ID(), entries)
+	return e, err
+}

@@ -1,0 +1,137 @@
+package home
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+const (
+	// inboxRows is how many agents of a list are looked through for one page of what waits.
+	inboxRows = 1000
+	// inboxLate bounds the agents that are looked at because a node should, though no list says so: one that was told
+	// something and that nobody has folded since.
+	inboxLate = 1000
+)
+
+// InboxPage is a page of what waits for a person, of the agents that are there for the visitor, and the cursor of the
+// next; empty: that is all. What a page costs is bounded: it looks through some agents, in the order of lists, and may
+// find nothing among them.
+func (d *Desk) InboxPage(ctx context.Context, v *Visitor, cursor string, limit int, now time.Time) (found []view.Wait,
+	next string, faults error, err error) {
+	f := perdure.Filter{Limit: inboxRows}
+	var lines []perdure.Listing
+	var late []perdure.AgentID
+	if cursor != "" {
+		after, err := parseCursor(cursor)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		f.After = after.Place()
+	}
+	lines, next, err = d.inboxLines(ctx, f, limit, now)
+	if err == nil && next == "" { // the last page has them
+		late, err = d.late(ctx, now)
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if found, faults, err = d.inboxAmong(ctx, v, lines, late, now); err != nil {
+		return nil, "", nil, err
+	}
+	if !v.Everything() || v.May(VerbMemory) != nil {
+		faults = nil
+		found = slices.DeleteFunc(found, func(w view.Wait) bool { return !d.Shows(ctx, v, w.Agent) })
+	}
+	return found, next, faults, nil
+}
+
+// inboxLines are the next agents of a list, until so many of them may wait.
+func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now time.Time) (lines []perdure.Listing,
+	next string, err error) {
+	l, err := view.Lister(d.Store)
+	if err != nil {
+		return nil, "", err
+	}
+	rows := 0
+	for one, err := range l.List(ctx, f) {
+		if err != nil {
+			return nil, "", err
+		}
+		if rows++; one.State != perdure.Terminated {
+			lines = append(lines, one)
+		}
+		if view.MayWait(&one, now) {
+			limit--
+		}
+		if rows == f.Limit || limit <= 0 {
+			return lines, base64.RawURLEncoding.EncodeToString([]byte(one.Agent.String() + one.Name)), nil
+		}
+	}
+	return lines, "", nil
+}
+
+// inboxAmong is what of some agents waits for a person, and copies of them that are older than what was seen here.
+func (d *Desk) inboxAmong(ctx context.Context, v *Visitor, lines []perdure.Listing, late []perdure.AgentID,
+	now time.Time) (found []view.Wait, faults error, err error) {
+	trust, err := d.Home.Trust()
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := d.Home.PlaceOf(ctx, d.Store)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, faults, err = view.InboxOf(ctx, d.Store, trust, place, v.votesWith(), now, lines, late)
+	if err != nil {
+		return nil, nil, err
+	}
+	older, err := d.Home.olderOf(ctx, d.Store, lines)
+	return append(found, older...), faults, err
+}
+
+// late are agents that a node should look at, the first that are due.
+func (d *Desk) late(ctx context.Context, now time.Time) (found []perdure.AgentID, err error) {
+	for look, err := range d.Store.Due(ctx, now) {
+		if err != nil {
+			return nil, err
+		}
+		if found = append(found, look.Agent); len(found) == inboxLate {
+			break
+		}
+	}
+	return found, nil
+}
+
+// olderOf are the copies among some agents that are older than what was seen here.
+func (h *Home) olderOf(ctx context.Context, s perdure.Store, lines []perdure.Listing) (found []view.Wait, err error) {
+	seen, err := h.sightedOf(lines)
+	if err != nil {
+		return nil, err
+	}
+	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
+	for _, one := range lines {
+		was := seen[one.Agent].Heads
+		if len(was) == 0 {
+			continue
+		}
+		x, err := h.checkOne(ctx, s, one, was, heads)
+		if err != nil {
+			return nil, err
+		}
+		if x.Older != nil {
+			found = append(found, olderWait(&x))
+		}
+	}
+	return found, nil
+}
+
+// olderWait is a copy that is older than what was seen here, as something that waits for a person.
+func olderWait(l *Listed) view.Wait {
+	return view.Wait{Agent: l.Agent, Name: l.Name, Kind: view.WaitOlder, What: l.Older.What(), Since: l.Older.Seen,
+		Answer: "perdure resume " + l.Older.Name + " --older # or import a good copy"}
+}

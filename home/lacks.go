@@ -1,0 +1,51 @@
+package home
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// Lacks says what of an intent this home does not provide, for people: its advisor, its tools. Whoever runs the agent
+// may still name them. MCP servers are not started for it: what they may have counts as there.
+func (h *Home) Lacks(ctx context.Context, f *IntentFile) (found []string) {
+	n, err := ReadNodeFile(h)
+	if err != nil {
+		return nil // whoever runs it is told
+	}
+	switch {
+	case f.Advisor == "" && n.Advisor == "":
+		found = append(found, "no advisor is configured here: "+view.AddAdvisor)
+	case f.Advisor != "" && n.Advisors[f.Advisor] == "":
+		there := "and none has a name"
+		named := slices.DeleteFunc(slices.Sorted(maps.Keys(n.Advisors)), func(s string) bool { return s == "" })
+		if len(named) > 0 {
+			there = "there are " + strings.Join(named, ", ")
+		}
+		found = append(found, fmt.Sprintf("no advisor %s is configured here, %s: add it under advisors in node.yaml, "+
+			"or run the agent with --advisor %s=SOURCE", view.InLine(f.Advisor), there, view.InLine(f.Advisor)))
+	}
+	p, node := new(Powers), &perdure.Node{Store: new(perdure.MemStore)}
+	if len(f.Tools) == 0 || n.Demo != "" || p.Fill(h) != nil {
+		return found
+	}
+	p.ownServers = nil
+	if err := p.equip(ctx, h, node); err != nil {
+		return found
+	}
+	defer func() { _ = p.Close() }() // nothing was started
+	for _, name := range f.Tools {
+		server, _, _ := strings.Cut(name, ".")
+		_, served := n.MCP[server]
+		if !served && !slices.ContainsFunc(node.Tools, func(t perdure.Tool) bool { return t.Spec().Name == name }) {
+			found = append(found, fmt.Sprintf("nothing here has a tool %s: perdure tools lists those there are",
+				view.InLine(name)))
+		}
+	}
+	return found
+}

@@ -1,0 +1,82 @@
+package perdure_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// TestNoAgentBecomesOneThatKeepsDocuments tries every way an agent could come to pass for a role or a workspace, or one
+// of these for something else.
+func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace, other := perdure.WorkspaceKind, "other"
+	n := &perdure.Node{
+		Store: new(perdure.MemStore), Key: key,
+		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+			return perdure.Verdict{Answer: perdure.Allow}
+		}),
+		Advisors: map[string]perdure.Advisor{"": perdure.AdvisorFunc(
+			func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+				acts := []perdure.Action{perdure.Mutate{Kind: &workspace},
+					perdure.Delegate{Intent: perdure.Intent{Name: "child", Kind: workspace}},
+					perdure.End{Signal: perdure.OK}}
+				return perdure.Advice{Actions: acts[min(a.Fold().Turns, 2):][:1]}, nil
+			})},
+	}
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a"},
+		Charter: perdure.Charter{Scope: "acme", Depth: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := n.CreateAsleep(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: workspace,
+		Labels: map[string]string{"tier": "private"}}, Charter: perdure.Charter{Scope: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id   perdure.AgentID
+		edit perdure.Mutate
+		want string
+	}{
+		{a.ID(), perdure.Mutate{Kind: &workspace}, "no agent becomes one"},
+		{notes.ID(), perdure.Mutate{Kind: &other}, "its kind and labels say who sees them"},
+		{notes.ID(), perdure.Mutate{Labels: map[string]string{"tier": "public"}}, "labels say who sees them"},
+	} {
+		if _, err := n.Edit(t.Context(), c.id, c.edit, nil); !errors.Is(err, perdure.ErrInvalid) ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("edit %+v: got %v, want %q", c.edit, err, c.want)
+		}
+	}
+	if _, err := n.RunAgent(t.Context(), a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	var denied []string
+	for e, err := range perdure.Memory(t.Context(), n.Store, a.ID()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := e.Content().(perdure.Decision); ok && d.Verdict.Answer == perdure.Deny {
+			denied = append(denied, d.Verdict.Rules...)
+		}
+	}
+	kinds := slices.DeleteFunc(denied, func(r string) bool { return !strings.HasSuffix(r, "kind") })
+	if len(kinds) != 2 {
+		t.Errorf("denied by %v, want the rule on kinds twice", denied)
+	}
+	now, err := n.Load(t.Context(), a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := now.Fold(); f.Intent.Kind != "" || len(f.Children) != 0 {
+		t.Errorf("the agent is of kind %q, with %d children", f.Intent.Kind, len(f.Children))
+	}
+}

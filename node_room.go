@@ -1,0 +1,50 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// roomFor refuses what an agent would be told at the price of what it was told before: of too many events that nobody
+// has seen, the oldest leave the inbox, and whoever sent them was told that they arrived. The last part of the inbox is
+// for what the agent waits for, and what must not be refused: the end of a child, what people settle and edit. What
+// wakes the agent is never refused: that is how the inbox gets empty.
+//
+// Copies that were told apart may come to more together; then the oldest leave the inbox, and stay in memory.
+func roomFor(a, told *Agent, ev *Event, now time.Time) error {
+	f := a.fold
+	if ev.Notice != nil || len(f.Inbox) == 0 || f.Ended != nil {
+		return nil
+	}
+	whole := len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
+	if whole && len(told.fold.Inbox) <= maxInbox-keptInbox &&
+		told.fold.weigh().inbox <= maxInboxBytes-keptInboxBytes {
+		return nil
+	}
+	if whole && f.Sleep != nil && awaits(f.Sleep.Sleep.Trigger, ev.Name) {
+		return nil
+	}
+	if f.Sleep != nil && !f.met(now, false).Met && told.fold.met(now, false).Met {
+		return nil
+	}
+	return fmt.Errorf("%w: %d events wait that the agent has not seen; send it again once the agent has run", ErrFull,
+		len(f.Inbox))
+}
+
+// awaits reports whether a trigger speaks of events of a name.
+func awaits(t Trigger, name string) bool {
+	one := func(of []Trigger) bool {
+		return slices.ContainsFunc(of, func(t Trigger) bool { return awaits(t, name) })
+	}
+	switch t := t.(type) {
+	case On:
+		return t.Event == name
+	case Any:
+		return one(t.Of)
+	case All:
+		return one(t.Of)
+	case At, After, Done, Gather, When, Every:
+	}
+	return false
+}

@@ -1,0 +1,60 @@
+package workspace
+
+import (
+	"strings"
+	"testing"
+)
+
+// plan is how SQLite goes about a statement.
+func plan(t *testing.T, ix *Index, text string, args ...any) string {
+	t.Helper()
+	rows, err := ix.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []string
+	for rows.Next() {
+		var id, parent, unused int
+		var line string
+		if err := rows.Scan(&id, &parent, &unused, &line); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "; ")
+}
+
+// TestASessionOpensWithoutReadingAllDocuments asks SQLite how it looks for what changed, and for the session before:
+// not by sorting all that a shelf has.
+func TestASessionOpensWithoutReadingAllDocuments(t *testing.T) {
+	ix, err := OpenIndex(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ix.Close() }()
+	on := []shelf{{row: 1}, {row: 2}}
+	for text, want := range map[string]string{
+		selection(on, latestRows, changedSince):            "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)",
+		selection(on[:1], anyRows, lastSession):            "SEARCH v USING INDEX version_session (agent=?)",
+		selection(on, anyRows, "v.path=? AND v.current=1"): "SEARCH v USING INDEX version_path (agent=? AND path=?)",
+	} {
+		args := make([]any, strings.Count(text, "?"))
+		for i := range args {
+			args[i] = 1
+		}
+		if got := plan(t, ix, text, args...); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestShortBeginningsAreLookedForAsWords bounds what word* costs: nearly every text has a word that begins with a given
+// letter.
+func TestShortBeginningsAreLookedForAsWords(t *testing.T) {
+	for text, want := range map[string]string{"a* b": `"a" OR "b"`, "ab*": `"ab"*`, "abcdef* x": `"abcdef"* OR "x"`} {
+		if got := match(ask(text).terms); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
