@@ -35,6 +35,10 @@ func (d *Doctor) strays() {
 	if err != nil || d.h.Loose {
 		return // a folder that also has other things
 	}
+	var named []string
+	if file, err := ReadNodeFile(d.h); err == nil { // what is wrong with it is said elsewhere
+		named = []string{file.Files, file.Secrets, file.Prices, file.Demo, file.Serve.TLS.Cert, file.Serve.TLS.Key}
+	}
 	for _, one := range names {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
@@ -44,9 +48,9 @@ func (d *Doctor) strays() {
 			strings.Contains(name, ".new-"):
 			d.say("stray", Odd, "remove "+path+" if no perdure is running",
 				"%s was left by something that was cut short", path)
-		case !d.h.Knows(name):
-			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here", "%s is not of a home",
-				path)
+		case !d.h.Knows(name) && !slices.Contains(named, path):
+			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here",
+				"%s does not belong in a home, and node.yaml does not name it", path)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func grantCommand() *cobra.Command {
 }
 
 func settleCommand() *cobra.Command {
-	c := command("settle", cobra.ExactArgs(2))
+	c := command("settle", cobra.RangeArgs(1, 2))
 	t := newTeller(c, "how you found out")
 	c.ValidArgsFunction = agentThen(t.h, home.CompleteOpen)
 	signal := &choice{"", []string{perdure.OK.String(), perdure.Failed.String()}}
@@ -176,7 +176,7 @@ func settleCommand() *cobra.Command {
 		if x.Signal, err = view.ParseName[perdure.Signal]("--signal", signal.value); err != nil {
 			return perdure.Invalid(err)
 		}
-		x.Of, x.Note = args[1], *t.note
+		x.Of, x.Note = append(args, "")[1], *t.note
 		return t.tell(args[0], x)
 	}
 	return c
