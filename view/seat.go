@@ -40,6 +40,9 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner "+
 			"takes it", len(f.Seats))
 	case seatGiven:
+		if to := f.Seats[0].To; f.Seats[0].At == at && !to.IsZero() {
+			return "handed over to key " + to.Short() + ": its node takes it where the agent arrives"
+		}
 		if f.Seats[0].At == at {
 			return "handed over: whoever imports the file that export --move wrote takes it"
 		}
