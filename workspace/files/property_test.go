@@ -35,8 +35,12 @@ var token = regexp.MustCompile(`tok\d+[a-z]`)
 
 func newPlay(t *testing.T, seed uint64) *play {
 	w := newWorld(t, "ann", "bob", "agent")
+	agent, err := w.open(2).For(t.Context(), w.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &play{t: t, r: rand.New(rand.NewPCG(seed, 7)), removed: map[string]bool{},
-		people: []*person{w.person(0), w.person(1)}, agent: w.open(2).For(w.agent)}
+		people: []*person{w.person(0), w.person(1)}, agent: agent}
 	for _, name := range names[:3] {
 		p.tell(name, "# "+name+"\n\n- [ ] one\n- [ ] two\n- [ ] three\n- [ ] four\n")
 	}

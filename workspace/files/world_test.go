@@ -76,7 +76,10 @@ func (w *world) person(n int) *person {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = st.Close() })
-	r := w.open(n).For(w.agent)
+	r, err := w.open(n).For(w.t.Context(), w.agent)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return &person{&Folder{Reader: r, State: st, Dir: filepath.Join(dir, "memory")}, w}
 }
 
