@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/perdure/perdure"
 )
@@ -203,10 +204,27 @@ func outcomeText(b *perdure.Outcome, act perdure.Action) string {
 	return what
 }
 
+// noticeWords are what notices are called: an event of such a name, or of one that is not a word, is quoted, so that it
+// reads like nothing but the name of an event.
+var noticeWords = []string{"pause", "resume", "cancel", "end", "approve", "approval", "deny", "settle", "grant", "edit",
+	"admitted", "erased", "incapable", "in-doubt", "taken-back"}
+
+func eventName(name string) string {
+	other := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._:/-", r)
+	}
+	if name == "" || strings.ContainsFunc(name, other) || slices.Contains(noticeWords, name) {
+		return Quoted(name)
+	}
+	return name
+}
+
+// EventText is an event in a line.
 func EventText(b *perdure.Event) string {
 	what := b.Name
 	switch n := b.Notice.(type) {
 	case nil:
+		what = eventName(b.Name)
 	case perdure.Approval:
 		what = "approves " + n.Digest.Short()
 		if !n.Approve {
