@@ -23,7 +23,7 @@ func parse(t testing.TB, text string) *policy.Set {
 func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 	const head = "@id(\"x\")\nforbid (principal, action == Action::\"execute\", resource)\nwhen { "
 	for _, c := range []struct{ name, text, want string }{
-		{"syntax", "@id(\"x\")\npermit (principal action, resource);", "test.cedar:2:19: got action, want ,"},
+		{"syntax", "@id(\"x\")\npermit (principal action, resource);", "test.cedar:2:19: got action, want \",\""},
 		{"empty file", "// nothing\n", "test.cedar:1:1: no rule in this file"},
 		{"no id", "permit (principal, action, resource);", "test.cedar:1:1: a rule needs an @id"},
 		{"reserved id", "@id(\"runtime.wake\") permit (principal, action, resource);",

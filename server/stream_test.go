@@ -420,7 +420,7 @@ func TestReadersWhoTakeNothingCostNothing(t *testing.T) {
 		s.Limits.WriteStall, s.Limits.Rate, s.Limits.Burst = time.Second, 1e6, 1e6
 	})
 	all := w.token("", home.Verbs...)
-	id := w.agent("a")
+	agents := []perdure.AgentID{w.agent("a"), w.agent("b"), w.agent("c"), w.agent("d")} // an inbox holds 8 MB
 	host := strings.TrimPrefix(w.url, "http://")
 	const readers = 50
 	for range readers { // each asks for everything, and reads nothing once it began
@@ -444,7 +444,8 @@ func TestReadersWhoTakeNothingCostNothing(t *testing.T) {
 	data := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
 	c := w.client(all, nil)
 	for i := range 300 { // 20 MB, which no buffer holds
-		if _, err := c.Send(t.Context(), id.String(), client.Event{Name: fmt.Sprint("e", i), Data: data}); err != nil {
+		to := agents[i%len(agents)].String()
+		if _, err := c.Send(t.Context(), to, client.Event{Name: fmt.Sprint("e", i), Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}
