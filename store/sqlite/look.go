@@ -19,7 +19,7 @@ const logIndex = 32 << 10
 var errLooks = errors.New("the store was opened to look at, not to be written to")
 
 // look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be
-// written. Only a store of an earlier version is brought to this one first.
+// written, and those of earlier versions.
 func look(ctx context.Context, path string, o Options) (*Store, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,19 +34,11 @@ func look(ctx context.Context, path string, o Options) (*Store, error) {
 	s := newStore(path, o)
 	s.looks, s.watch.looks = true, true
 	c, err := s.dialReader()
-	var version int64
 	if err == nil {
-		if err = retry(c.inspect); err == nil {
-			version, _, err = c.number("PRAGMA user_version")
-		}
-		err = errors.Join(err, c.close())
+		err = errors.Join(retry(c.inspect), c.close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
-	}
-	if version < schemaVersion {
-		o.Look = false
-		return Open(ctx, path, o)
 	}
 	go func() {
 		defer close(s.done)
@@ -63,6 +55,35 @@ func look(ctx context.Context, path string, o Options) (*Store, error) {
 func logged(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0
+}
+
+// stands are what stands in the place of what a file of the version of their index, counted from 1, lacks, for who only
+// looks at it. What is temporary comes before what is in the file, and is in memory.
+var stands = []string{
+	"CREATE TEMP VIEW listings AS SELECT *, NULL AS waiting FROM main.listings",
+	"CREATE TEMP TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL)",
+}
+
+// reader opens a connection that reads a store of any version.
+func (s *Store) reader() (*conn, error) {
+	c, err := s.dialReader()
+	if err != nil || !s.looks {
+		return c, err
+	}
+	version, _, err := c.number("PRAGMA user_version")
+	if err == nil && version < schemaVersion {
+		err = c.exec("PRAGMA query_only=OFF")
+		for v := max(version, 1); err == nil && v < schemaVersion; v++ {
+			err = c.exec(stands[v-1])
+		}
+		if err == nil {
+			err = c.exec("PRAGMA query_only=ON")
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
 // dialReader opens a connection that reads. For who only looks at a file without a log that is one that takes nothing

@@ -248,7 +248,7 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			_, c = c.close(), nil // it only read
 		}
 		if c == nil {
-			if c, err = s.dialReader(); err != nil {
+			if c, err = s.reader(); err != nil {
 				return err
 			}
 		}
@@ -265,7 +265,7 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			}
 			if c.stale() { // what was read may be of two states of the file
 				_ = c.close()
-				if c, err = s.dialReader(); err != nil {
+				if c, err = s.reader(); err != nil {
 					return err
 				}
 				continue

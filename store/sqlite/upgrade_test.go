@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"sync"
@@ -69,5 +70,50 @@ func TestAStoreOfAnEarlierVersionIsUpgradedWhenItIsOpened(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d agents wait, want the one", n)
+	}
+}
+
+// Looking at a store of an earlier version changes nothing: it works where nothing can be written.
+func TestAStoreOfAnEarlierVersionIsLookedAtAsItIs(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(versionOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "store.db")
+	if err := os.WriteFile(path, b, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Look: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []perdure.Filter{{}, {Name: "old"}, {Waiting: true}} {
+		n := 0
+		for l, err := range s.List(t.Context(), f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := perdure.Load(t.Context(), s, l.Agent); err != nil {
+				t.Error(err)
+			}
+			n++
+		}
+		if want := 1; f.Waiting && n != 0 || !f.Waiting && n != want {
+			t.Errorf("%+v: %d agents, want %d", f, n, want)
+		}
+	}
+	for _, err := range s.Due(t.Context(), perdure.Time(1<<60).Go()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if now, e := os.ReadFile(path); e != nil || err != nil || !bytes.Equal(now, b) || len(names) != 1 {
+		t.Errorf("looking changed the store, or left something beside it: %v, %v, %v", names, err, e)
 	}
 }
