@@ -19,7 +19,8 @@ func TestTheNameOfAnEventIsNothingElse(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if got := view.EventText(&perdure.Event{Name: "resume", By: "ann", Notice: perdure.Resume{}}); got != "resume by ann" {
+	word := perdure.Event{Name: "resume", By: "ann", Notice: perdure.Resume{}}
+	if got := view.EventText(&word); got != "resume by ann" {
 		t.Errorf("got %s for a resume", got)
 	}
 }
