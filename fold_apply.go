@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/ordered"
 )
 
 // Apply folds entries into the agent and returns the result; a itself does not change. Entries may come in any order
@@ -201,19 +203,7 @@ func united(a, b []Key) []Key {
 	if holds(a, b) {
 		return a
 	}
-	out := make([]Key, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		c := Hash(a[0]).Compare(Hash(b[0]))
-		if c <= 0 {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out = append(out, b[0])
-		}
-		if c >= 0 {
-			b = b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
+	return ordered.Merge(a, b, func(x, y Key) int { return Hash(x).Compare(Hash(y)) })
 }
 
 // holds reports whether every key of b is in a; both are sorted.

@@ -58,16 +58,6 @@ func (b Binding) String() string {
 	return fmt.Sprintf("binding %d", uint8(b))
 }
 
-// ParseBinding reads the name of a binding.
-func ParseBinding(s string) (Binding, error) {
-	for i, n := range Binding(0).CanonNames() {
-		if n == s {
-			return Binding(i), nil
-		}
-	}
-	return 0, fmt.Errorf("signature binding %.20q: want inline, detached or manifest", s)
-}
-
 // Form is how the content of a capsule is spelled. The zero Form is Binary.
 type Form uint8
 

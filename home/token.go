@@ -127,9 +127,6 @@ func (t *Token) View() TokenView {
 	return v
 }
 
-// MayDo reports whether the token permits a verb.
-func (t *Token) MayDo(verb string) bool { return slices.Contains(t.Verbs, verb) }
-
 // Expired reports whether the token is no longer good at a time.
 func (t *Token) Expired(now time.Time) bool { return t.Expires != 0 && !now.Before(t.Expires.Go()) }
 

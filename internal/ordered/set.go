@@ -21,17 +21,17 @@ func (s *Set[K]) Add(k K) {
 	run := []K{k}
 	runs := slices.Clone(s.runs) // copies of the set keep theirs
 	for len(runs) > 0 && len(runs[len(runs)-1]) < 2*len(run) {
-		run = s.merge(runs[len(runs)-1], run)
+		run = Merge(runs[len(runs)-1], run, s.compare)
 		runs = runs[:len(runs)-1]
 	}
 	s.runs = append(runs, run)
 }
 
-// merge is two runs as one.
-func (s *Set[K]) merge(a, b []K) []K {
+// Merge is two slices in order as one; what is in both is in it once.
+func Merge[K any](a, b []K, compare func(a, b K) int) []K {
 	out := make([]K, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
-		c := s.compare(a[0], b[0])
+		c := compare(a[0], b[0])
 		if c <= 0 {
 			out, a = append(out, a[0]), a[1:]
 		} else {
