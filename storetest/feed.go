@@ -20,6 +20,7 @@ var feeding = map[string]func(*testing.T, *suite){
 	"FeedRefusesPositionsOfAnotherFeed":    testFeedForeign,
 	"FeedOfAClosedStoreSaysSo":             testFeedClosed,
 	"NothingArrivesBehindAReaderOfTheFeed": testFeedRace,
+	"WhatTheHeadsShowIsInTheFeed":          testFeedHeads,
 }
 
 // feedResting are those for stores that outlive their handles.
@@ -266,6 +267,41 @@ func testFeedRace(t *testing.T, s *suite) {
 		}()
 	}
 	follow(t, s.Store, writers*(1+commits))
+}
+
+// Whoever has read the heads of an agent finds them in the feed from then on, while somebody writes.
+func testFeedHeads(t *testing.T, s *suite) {
+	optional[perdure.Feeder](t, s.Store)
+	const commits = 200
+	w := newAuthor(t)
+	a := s.create(w, "a")
+	id, done := a.ID(), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range commits {
+			a = s.grow(w, a, began, event("x", 10))
+		}
+	}()
+	seen, at := map[perdure.Hash]bool{}, perdure.Cursor(0)
+	for going := true; going; {
+		select {
+		case <-done:
+			going = false
+		default:
+		}
+		heads, err := s.Heads(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range fed(t, s.Store, at) {
+			at, seen[item.Name] = item.Cursor, true
+		}
+		for _, h := range heads {
+			if !seen[h] {
+				t.Fatalf("head %s has not arrived, after %d entries", h.Short(), len(seen))
+			}
+		}
+	}
 }
 
 func testFeedHandles(t *testing.T, s *suite) {

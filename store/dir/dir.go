@@ -49,8 +49,9 @@ type Store struct {
 	secret  []byte
 	nodes   alive.Folder
 	feed    arrivals
-	noticed glance    // when arrivals were last looked for
-	listed  time.Time // the same
+	noticed glance                   // when arrivals were last looked for
+	listed  time.Time                // the same
+	used    map[perdure.AgentID]bool // since then, by those who may have read what nobody rang for yet
 	walked  walked
 	looked  int64 // how many agents were looked at to list some
 }
@@ -94,7 +95,7 @@ const maxOpen = 128
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{},
 		agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
-		written: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
+		written: map[perdure.AgentID]bool{}, used: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	s.nodes.Path = filepath.Join(dir, indexDir, nodesDir)
 	s.feed.path = filepath.Join(dir, indexDir, arrivalsName)
 	if o.Binary {
@@ -313,6 +314,9 @@ func (s *Store) settle() {
 func (s *Store) release(id perdure.AgentID, h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.feed.f != nil {
+		s.used[id] = true
+	}
 	s.done(id, h)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -160,7 +161,7 @@ func (s *Store) notice(ctx context.Context) error {
 	}
 	from, now := time.Now(), s.glance()
 	// nothing happened since
-	if id := s.feed.id; s.feed.f != nil && now.same(s.noticed) && from.Sub(s.listed) < watchAll {
+	if id := s.feed.id; s.feed.f != nil && now.same(s.noticed) && from.Sub(s.listed) < watchAll && s.usedAsNoticed() {
 		if err := s.ordered(func() error { return nil }); err != nil || s.feed.id == id {
 			return err
 		}
@@ -183,8 +184,25 @@ func (s *Store) notice(ctx context.Context) error {
 	})
 	if err == nil {
 		s.noticed, s.listed = now, from
+		clear(s.used)
 	}
 	return err
+}
+
+// usedAsNoticed reports whether the files that were used since arrivals were last looked for are as they were then. A
+// file can be read before its writer rings the bell, and whoever has seen an entry finds it in the feed.
+func (s *Store) usedAsNoticed() bool {
+	for id := range s.used {
+		a := s.agents[id]
+		if a == nil {
+			return false
+		}
+		if info, err := os.Stat(s.path(a.main)); err != nil || !s.feed.marks[id].is(info) {
+			return false
+		}
+	}
+	clear(s.used)
+	return true
 }
 
 // ordered calls f while no other process writes down what arrived, with all that others did.

@@ -170,3 +170,34 @@ func TestHalfARecordIsWrittenOver(t *testing.T) {
 		t.Error("a torn record began another feed")
 	}
 }
+
+// Another process has written and not yet rung the bell: whoever has seen its entry in the heads finds it in the feed.
+func TestWhatTheHeadsShowIsInTheFeedBeforeTheBellRings(t *testing.T) {
+	w := newAuthor()
+	s := open(t, t.TempDir())
+	g, a := w.genesis("here")
+	put(t, s, a.ID(), g)
+	_, at := fed(t, s, 0)
+	_, at = fed(t, s, at) // nothing happened since
+
+	l, err := capsule.OpenLog(s.path(capsule.FileName("here", a.ID())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	es, _ := w.commit(a, "one")
+	if err := l.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Add(es...)
+	l.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heads, err := s.Heads(t.Context(), a.ID()); err != nil || heads[0] != es[0].Name {
+		t.Fatalf("heads: %v, %v", heads, err)
+	}
+	if names, _ := fed(t, s, at); len(names) != 1 || names[0] != es[0].Name {
+		t.Fatalf("%d entries arrived, want the one in the heads", len(names))
+	}
+}
