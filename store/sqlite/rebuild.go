@@ -54,6 +54,9 @@ func Damage(ctx context.Context, path string) error {
 	if err == nil {
 		err = misplaced(c)
 	}
+	if err == nil {
+		err = misnoted(c)
+	}
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -85,9 +88,6 @@ func misplaced(c *conn) error {
 		err = fmt.Errorf("%s is damaged: it does not say any more which rows are whose: run `perdure doctor "+
 			"--repair` first", c.path)
 	}
-	if err == nil {
-		err = misnoted(c)
-	}
 	return err
 }
 
@@ -103,7 +103,7 @@ func misnoted(c *conn) error {
 			return err
 		}
 		if !there {
-			return fmt.Errorf("%s is damaged: row %d, one of the last, is gone: run `perdure doctor --repair` first",
+			return fmt.Errorf("%s is damaged: row %d, one of the last, is gone: run `perdure doctor --repair`",
 				c.path, n.rows[i+1])
 		}
 	}
