@@ -205,7 +205,7 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	trust, every := n.trust(), n.snapshotEvery()
 	since := trust.vouchedAt(a)
-	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every ||
+	if every <= 0 || len(told.fold.doubled) > 0 || told.fold.hides() || (a.fold.Count-since)/every == (told.fold.Count-since)/every ||
 		trust.Counts(told) != nil || n.older(ctx, a) != nil {
 		return entries, told
 	}
