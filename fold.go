@@ -1,6 +1,11 @@
 package perdure
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
+)
 
 // Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so
 // two nodes that hold the same entries can compare the hash of theirs. It must not be changed: get a new one with
@@ -21,7 +26,7 @@ type Fold struct {
 	Seq     int64  `canon:"8,seq"`     // the highest seq
 	Heads   []Head `canon:"9,heads"`   // the entries without a child, ascending by name
 
-	Did State `canon:"10,did,omitzero"` // the state the last advice or decision led to; see State
+	Did phase.State `canon:"10,did,omitzero"` // the state the last advice or decision led to; see State
 	// how it ended; set by a decision to end or a cancellation, and by nothing after the first of them
 	Ended  *Ending `canon:"11,ended,optional"`
 	Paused []Hash  `canon:"12,paused,omitzero"` // the pauses that no resume has named
@@ -73,7 +78,7 @@ type Fold struct {
 	// what somebody found decided on two branches, and nobody has settled
 	Doubled []Doubled `canon:"42,doubled,omitzero"`
 	// of the last genesis, event or wake that has one: what is written next belongs to it
-	Trace TraceID `canon:"45,trace,omitzero"`
+	Trace trace.ID `canon:"45,trace,omitzero"`
 	// what the current proposals rest on, if their advice said so
 	Basis *Resting `canon:"46,basis,optional"`
 

@@ -2,6 +2,8 @@ package perdure
 
 import (
 	"slices"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced,
@@ -159,7 +161,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 		f.Proposals, size = f.Proposals[1:], 0
 	}
-	f.Did = Evaluation
+	f.Did = phase.Evaluation
 }
 
 // leaveInbox takes the messages that were seen out of the inbox.
@@ -382,7 +384,7 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	switch a := action.(type) {
 	case Execute:
 		if f.open(e, d, a) {
-			f.Did = Execution
+			f.Did = phase.Execution
 			if !d.Effect.Repeatable() {
 				f.acted(e, callKey(&a))
 			}
@@ -392,16 +394,16 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		if what, err := effectDigest(f.Agent, Hash{}, a); err == nil {
 			f.acted(e, what)
 		}
-		f.Did = Delegation
+		f.Did = phase.Delegation
 	case Mutate:
 		f.mutate(e, &a)
-		f.Did = Mutation
+		f.Did = phase.Mutation
 	case Sleep:
 		if f.Ended == nil {
 			f.Sleep = &Sleeping{Decision: e.Name, Since: e.Time, Sleep: a}
 			f.Recheck = nil
 		}
-		f.Did = Evaluation
+		f.Did = phase.Evaluation
 	case Wake:
 		f.wake(e, &a)
 	case End:
@@ -436,7 +438,7 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 
 // wake ends the sleep the decision names.
 func (f *Fold) wake(e *Entry, w *Wake) {
-	f.Did = Reentry
+	f.Did = phase.Reentry
 	f.follow(e)
 	if f.Sleep == nil || f.Sleep.Decision != w.Sleep {
 		f.conflict(e, "wake from a sleep that is not this one")

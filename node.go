@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/seal"
 )
 
 // Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its
@@ -29,7 +30,7 @@ type Node struct {
 	Guard   Guard        // refuses what must not enter memory; nil: everything may
 	Witness Witness      // remembers how far memories had come; nil: a store that was put back is not noticed
 	// opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
-	Vault         Vault
+	Vault         seal.Vault
 	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64

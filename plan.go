@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Step is what a node should do next for an agent: nothing (Idle), or something that Doing describes.
@@ -16,31 +18,12 @@ type Step interface {
 
 // Doing describes a step. What says which of the other fields are set.
 type Doing struct {
-	What     StepKind
+	What     phase.Step
 	Action   Action
 	Advisor  string // none: the node's own
 	Asked    []string
 	Decision Hash
 }
-
-// StepKind is what sort of step it is, in one word.
-type StepKind string
-
-// The kinds of steps.
-const (
-	StepIdle      StepKind = "idle"      // nothing; the step is an Idle, which says why
-	StepConsult   StepKind = "consult"   // ask Advisor
-	StepDecide    StepKind = "decide"    // ask policy about Action
-	StepPerform   StepKind = "perform"   // perform Action, which is allowed
-	StepReconcile StepKind = "reconcile" // ask the tool whether Action happened
-	StepLapse     StepKind = "lapse"     // record that a question was refused or has expired
-	StepEscalate  StepKind = "escalate"  // put a question that nobody answered to Asked, too
-	StepRouse     StepKind = "rouse"     // wake the agent: its sleep is over
-	StepFinish    StepKind = "finish"    // end the agent: its deadline has passed
-	StepAnnounce  StepKind = "announce"  // tell the relatives of an agent that it has ended
-	StepFlag      StepKind = "flag"      // record that Decision was decided twice
-	StepSit       StepKind = "sit"       // take the seat, which is free or was handed over to this store
-)
 
 // rouseStep says the sleep is over: append the decision to wake.
 type rouseStep struct{ Wake Wake }
@@ -94,24 +77,24 @@ type announceStep struct {
 	Children []AgentID
 }
 
-func (Idle) Doing() Doing          { return Doing{What: StepIdle} }
-func (s rouseStep) Doing() Doing   { return Doing{What: StepRouse, Action: s.Wake} }
-func (s consultStep) Doing() Doing { return Doing{What: StepConsult, Advisor: s.Advisor} }
-func (s decideStep) Doing() Doing  { return Doing{What: StepDecide, Action: s.Action} }
+func (Idle) Doing() Doing          { return Doing{What: phase.StepIdle} }
+func (s rouseStep) Doing() Doing   { return Doing{What: phase.StepRouse, Action: s.Wake} }
+func (s consultStep) Doing() Doing { return Doing{What: phase.StepConsult, Advisor: s.Advisor} }
+func (s decideStep) Doing() Doing  { return Doing{What: phase.StepDecide, Action: s.Action} }
 func (s performStep) Doing() Doing {
-	return Doing{What: StepPerform, Action: s.Open.Action, Decision: s.Open.Decision}
+	return Doing{What: phase.StepPerform, Action: s.Open.Action, Decision: s.Open.Decision}
 }
 func (s reconcileStep) Doing() Doing {
-	return Doing{What: StepReconcile, Action: s.Open.Action, Decision: s.Open.Decision}
+	return Doing{What: phase.StepReconcile, Action: s.Open.Action, Decision: s.Open.Decision}
 }
-func (s lapseStep) Doing() Doing { return Doing{What: StepLapse, Decision: s.Outcome.Decision} }
+func (s lapseStep) Doing() Doing { return Doing{What: phase.StepLapse, Decision: s.Outcome.Decision} }
 func (s escalateStep) Doing() Doing {
-	return Doing{What: StepEscalate, Asked: s.Asked, Decision: s.Ask}
+	return Doing{What: phase.StepEscalate, Asked: s.Asked, Decision: s.Ask}
 }
-func (s finishStep) Doing() Doing { return Doing{What: StepFinish, Action: s.End} }
-func (announceStep) Doing() Doing { return Doing{What: StepAnnounce} }
-func (s flagStep) Doing() Doing   { return Doing{What: StepFlag, Decision: s.Doubled.Second} }
-func (sitStep) Doing() Doing      { return Doing{What: StepSit} }
+func (s finishStep) Doing() Doing { return Doing{What: phase.StepFinish, Action: s.End} }
+func (announceStep) Doing() Doing { return Doing{What: phase.StepAnnounce} }
+func (s flagStep) Doing() Doing   { return Doing{What: phase.StepFlag, Decision: s.Doubled.Second} }
+func (sitStep) Doing() Doing      { return Doing{What: phase.StepSit} }
 
 // Plan says what a node with these capabilities should do next for an agent, at a moment. It is a pure function: the
 // same fold, capabilities and time give the same step on every machine.
@@ -153,7 +136,7 @@ func (a *Agent) spins(node Key) *Reason {
 		if what := e.subject(); i < 0 || e.Origin != node || what == "" || n > 0 && what != first {
 			return nil
 		} else if first = what; n+1 == maxSpins {
-			return &Reason{Kind: RestSpinning, What: e.Kind, Attempt: maxSpins, Note: a.fold.Conflicts[i].What}
+			return &Reason{Kind: phase.RestSpinning, What: e.Kind, Attempt: maxSpins, Note: a.fold.Conflicts[i].What}
 		}
 		n++
 	}
@@ -218,9 +201,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		rest.Until = 0 // it ends when what is open has: to look again before that changes nothing
 	}
 	if len(f.Paused) > 0 || f.Contested {
-		why := RestPaused
+		why := phase.RestPaused
 		if f.Contested {
-			why = RestContested
+			why = phase.RestContested
 		}
 		rest.Person = true
 		rest.because(Reason{Kind: why})
@@ -264,7 +247,7 @@ func (f *Fold) overdue(t Time) bool {
 // planEnded leaves an ended agent alone, but for effects whose outcome is still to be found out. Nothing is done again
 // for it.
 func (f *Fold) planEnded(c *Capabilities, t Time) Step {
-	rest := idleFor(Reason{Kind: RestEnded})
+	rest := idleFor(Reason{Kind: phase.RestEnded})
 	switch s := f.planOpen(c, t, &rest).(type) {
 	case nil:
 	case performStep:
@@ -302,7 +285,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 		// worker may know no better.
 		late := t >= o.Deadline || (c.Claimed || c.All) && ahead(o.Since, t)
 		if slices.Contains(c.Busy, o.Decision) || (!late && !o.Doubt && !(c.Claimed && effect.Repeatable())) {
-			c.because(rest, Reason{Kind: RestUnderWay, Tool: o.toolName(), Until: o.Deadline})
+			c.because(rest, Reason{Kind: phase.RestUnderWay, Tool: o.toolName(), Until: o.Deadline})
 			continue
 		}
 		switch {
@@ -316,7 +299,7 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return reconcileStep{Open: *o}
 		default:
 			rest.Person = true
-			c.because(rest, Reason{Kind: RestDoubt, Tool: o.toolName(), Decision: o.Decision})
+			c.because(rest, Reason{Kind: phase.RestDoubt, Tool: o.toolName(), Decision: o.Decision})
 		}
 	}
 	return nil
@@ -370,7 +353,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		}
 		rest.Person = true
 		if !c.quiet {
-			rest.because(Reason{Kind: RestApproval, Digest: q.Digest, Asked: q.Asked()})
+			rest.because(Reason{Kind: phase.RestApproval, Digest: q.Digest, Asked: q.Asked()})
 		}
 	}
 	return nil
@@ -437,7 +420,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	w := f.met(now, !c.quiet)
 	if w.Met && (f.Sleep.Refused || f.asksToWake()) {
 		if f.Sleep.Refused {
-			rest.because(Reason{Kind: RestRefused})
+			rest.because(Reason{Kind: phase.RestRefused})
 		}
 		return nil
 	}
@@ -448,7 +431,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	}
 	if f.Sleep.Sleep.Call == unpaidCall {
 		rest.Person = true
-		rest.because(Reason{Kind: RestBudget, Until: w.Due, Note: f.Sleep.Sleep.Note})
+		rest.because(Reason{Kind: phase.RestBudget, Until: w.Due, Note: f.Sleep.Sleep.Note})
 		return nil
 	}
 	if w.Poll != nil {
@@ -461,7 +444,7 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		}
 	}
 	rest.Person = rest.Person || w.Poor
-	c.because(rest, Reason{Kind: RestAsleep, Until: w.Due, Trigger: w.For})
+	c.because(rest, Reason{Kind: phase.RestAsleep, Until: w.Due, Trigger: w.For})
 	return nil
 }
 
@@ -502,13 +485,13 @@ func (f *Fold) planOwed(c *Capabilities, t Time, rest *Idle) Step {
 		w := &f.Owed[i]
 		if !c.mayTry(f, w) {
 			rest.Person = true
-			c.because(rest, Reason{Kind: RestDoubt, Tool: toolOf(w.Action), Decision: w.Key})
+			c.because(rest, Reason{Kind: phase.RestDoubt, Tool: toolOf(w.Action), Decision: w.Key})
 			continue
 		}
 		d := f.retryDelay(w)
 		if t < d.until && !ahead(w.Since, t) {
 			c.because(rest, Reason{
-				Kind: RestRetry, Until: d.until, Tool: toolOf(w.Action), Signal: w.Signal, Attempt: w.Attempt,
+				Kind: phase.RestRetry, Until: d.until, Tool: toolOf(w.Action), Signal: w.Signal, Attempt: w.Attempt,
 				Of: maxAttempts,
 			})
 			continue
@@ -595,18 +578,19 @@ func (f *Fold) planCall(c *Capabilities, d decideStep, t Time, rest Idle) Step {
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	advisor, tool := f.Intent.Advisor, f.advisorTool(f.Intent.Advisor)
 	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
-		rest.because(Reason{Kind: RestSilent})
+		rest.because(Reason{Kind: phase.RestSilent})
 		return rest
 	}
 	if f.Denials >= maxDenials && len(f.Inbox) == 0 && (f.Basis == nil || f.Basis.Changed == 0) {
 		rest.Person = true
-		rest.because(Reason{Kind: RestDenied, Attempt: f.Denials})
+		rest.because(Reason{Kind: phase.RestDenied, Attempt: f.Denials})
 		return rest
 	}
 	if d := f.backoff(tool); t < d.until && !ahead(f.Tool(tool).lastTime(), t) && !f.freshly(c, f.Tool(tool), t) {
 		last := f.Tool(tool).Last
 		rest.because(Reason{
-			Kind: RestBackoff, Until: d.until, Tool: tool, Signal: last[len(last)-1].Signal, Attempt: int64(d.row),
+			Kind: phase.RestBackoff, Until: d.until, Tool: tool, Signal: last[len(last)-1].Signal,
+			Attempt: int64(d.row),
 		})
 		return rest
 	}

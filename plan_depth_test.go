@@ -3,6 +3,8 @@ package perdure
 import (
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // TestDepthLimitsWhatIsPlanned holds Plan to the table of spec/capsule.md for everything that can lead to an effect: a
@@ -33,7 +35,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 				if allowed := d.Allows(e); rests == allowed {
 					t.Errorf("%s of class %v at depth %v: %+v", what, e, d, step)
 				}
-				if rests && (!idle.Is(RestShallow) || !idle.Person || !idle.Is(RestShallow)) {
+				if rests && (!idle.Is(phase.RestShallow) || !idle.Person || !idle.Is(phase.RestShallow)) {
 					t.Errorf("%s of class %v at depth %v rests because %+v", what, e, d, idle.Reasons)
 				}
 			}

@@ -3,6 +3,8 @@ package perdure
 import (
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or
@@ -10,13 +12,15 @@ import (
 // What a line says was so when it was written; what time alone changes is changed.
 func (l *Listing) Standing(now time.Time) string {
 	switch {
-	case l.State == Terminated:
+	case l.State == phase.Terminated:
 		return "terminated"
 	case l.Waiting:
 		return "waiting"
-	case l.State == Execution:
+	case l.State == phase.Execution:
 		return "running"
-	case l.Due != 0 && l.Due <= TimeOf(now), l.Due == 0 && l.State == Instantiated: // of a newborn nobody has said more
+	case l.Due != 0 && l.Due <= TimeOf(now):
+		return "ready"
+	case l.Due == 0 && l.State == phase.Instantiated: // of a newborn nobody has said more
 		return "ready"
 	}
 	return "dormant"
@@ -32,8 +36,8 @@ func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
 
 // believed is a line about an agent that says it has ended only where that counts.
 func (l *Listing) believed(t *Trust, a *Agent) *Listing {
-	if l.State == Terminated && t.Ended(a) == nil {
-		l.State, l.Waiting = Dormant, true
+	if l.State == phase.Terminated && t.Ended(a) == nil {
+		l.State, l.Waiting = phase.Dormant, true
 	}
 	return l
 }
@@ -90,7 +94,7 @@ func (a *Agent) Listing(now time.Time) Listing {
 // Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists
 // until it is told more.
 func (first *Entry) Newborn() Listing {
-	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due,
+	l := Listing{Agent: first.ID(), State: phase.Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due,
 		Entries: 1}
 	switch b := first.content.(type) {
 	case Genesis:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -97,7 +98,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if len(f.Asks) > 0 {
 		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
 	}
-	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == perdure.StepDecide {
+	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == phase.StepDecide {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
 	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name a tool, or one of its decisions",

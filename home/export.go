@@ -118,7 +118,7 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	if d := e.Depth; d.Kind == perdure.DepthLast && d.N > 0 && w.end.Entries == total && a.Depth() == perdure.Full {
+	if d := e.Depth; d.IsLast() && d.N > 0 && w.end.Entries == total && a.Depth() == perdure.Full {
 		h.note("no snapshot has %d or more entries after it: the capsule has all %d", d.N, w.end.Entries)
 	}
 	return &Exported{id, a.Fold().Intent.Name, e.File, e.Form.String(), e.Depth.String(), w.end.Entries, w.end.Bodies,

@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/tool"
@@ -30,7 +31,7 @@ import (
 const vaultDir = "vault"
 
 // Vault is where the keys of subjects are; nil for a store in memory.
-func (h *Home) Vault() perdure.Vault {
+func (h *Home) Vault() seal.Vault {
 	if h.Dir == "" {
 		return nil
 	}

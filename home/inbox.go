@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -62,7 +63,7 @@ func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now 
 		if err != nil {
 			return nil, "", err
 		}
-		if rows++; one.State != perdure.Terminated {
+		if rows++; one.State != phase.Terminated {
 			lines = append(lines, one)
 		}
 		if view.MayWait(&one, now) {

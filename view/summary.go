@@ -8,37 +8,39 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
 )
 
 // stepText says what a node would do next.
 func stepText(s perdure.Step) string {
 	switch d := s.Doing(); d.What {
-	case perdure.StepIdle:
+	case phase.StepIdle:
 		return "nothing"
-	case perdure.StepFlag:
+	case phase.StepFlag:
 		return "record that " + d.Decision.Short() + " was decided twice"
-	case perdure.StepSit:
+	case phase.StepSit:
 		return "take its seat"
-	case perdure.StepRouse:
+	case phase.StepRouse:
 		return "wake it"
-	case perdure.StepConsult:
+	case phase.StepConsult:
 		if d.Advisor == "" {
 			return "ask its advisor"
 		}
 		return "ask advisor " + d.Advisor
-	case perdure.StepDecide:
+	case phase.StepDecide:
 		return "decide about " + ActionText(d.Action)
-	case perdure.StepPerform:
+	case phase.StepPerform:
 		return "perform " + ActionText(d.Action)
-	case perdure.StepReconcile:
+	case phase.StepReconcile:
 		return "find out whether " + ActionText(d.Action) + " happened"
-	case perdure.StepLapse:
+	case phase.StepLapse:
 		return "record a refusal"
-	case perdure.StepEscalate:
+	case phase.StepEscalate:
 		return "ask " + strings.Join(d.Asked, ", ") + " too, since nobody answered"
-	case perdure.StepFinish:
+	case phase.StepFinish:
 		return "end it: its deadline has passed"
-	case perdure.StepAnnounce:
+	case phase.StepAnnounce:
 		return "tell its relatives that it has ended"
 	}
 	return "something not known here"
@@ -106,7 +108,7 @@ type Summary struct {
 	Agent    perdure.AgentID        `json:"agent"`
 	Name     string                 `json:"name,omitempty"`
 	Standing string                 `json:"standing"`
-	State    perdure.State          `json:"state"`
+	State    phase.State            `json:"state"`
 	Next     string                 `json:"next"`              // what a node would do
 	Why      string                 `json:"why"`               // why it rests
 	Reasons  []perdure.Reason       `json:"reasons,omitempty"` // the same for programs
@@ -122,7 +124,7 @@ type Summary struct {
 	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
 	Created  perdure.Time           `json:"created"`
 	Updated  perdure.Time           `json:"updated"`
-	Trace    perdure.TraceID        `json:"trace,omitzero"` // of what it does now
+	Trace    trace.ID               `json:"trace,omitzero"` // of what it does now
 	Turns    int64                  `json:"turns"`
 	Spent    perdure.Spend          `json:"spent"`
 	Reserved perdure.Spend          `json:"reserved"`
@@ -213,7 +215,7 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 
 // Judge puts in what the policy of this home says of a wake, if there is one that loads.
 func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
-	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != perdure.StepRouse {
+	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != phase.StepRouse {
 		return
 	}
 	if idle, ok := perdure.Plan(a, perdure.Capabilities{All: true, Policy: p}, now).(perdure.Idle); ok {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // HeldText says whose entries keep an agent from counting here, and what would make them count.
@@ -215,7 +216,7 @@ func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place p
 
 // may reports whether an agent may wait for a person, as far as its line in a list tells.
 func (x *looking) may(l *perdure.Listing) bool {
-	stray := x.at.Known && (l.State == perdure.Execution && !x.at.held[l.Agent] || slices.Contains(x.at.dead, l.Agent))
+	stray := x.at.Known && (l.State == phase.Execution && !x.at.held[l.Agent] || slices.Contains(x.at.dead, l.Agent))
 	return MayWait(l, x.now) || stray
 }
 
