@@ -53,8 +53,9 @@ func (w *work) flag(ctx context.Context, s flagStep) error {
 }
 
 // GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or
-// any if that is zero. One that is free, or was handed over to this store, is taken first. From then on nothing is done for the agent here. It keeps other nodes off the agent meanwhile,
-// and refuses (ErrConflict) while one is at work on it. To give what was given before, and not taken, changes nothing.
+// any if that is zero. A seat that is free, or was handed over to this store, is taken first. From then on nothing is
+// done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work
+// on it. To give what was given before, and not taken, changes nothing.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
