@@ -26,8 +26,8 @@ type Assumption struct {
 	Result Hash `canon:"2,result,omitzero"`
 }
 
-// Resting is the basis of the current proposals.
-type Resting struct {
+// resting is the basis of the current proposals.
+type resting struct {
 	Advice Hash  `canon:"1,advice"`        // the advice that proposed them
 	Basis  Basis `canon:"2,basis"`         // what it said it rests on
 	Since  Time  `canon:"3,since"`         // when it was last known to hold
@@ -46,7 +46,7 @@ const (
 )
 
 // stale reports whether too long a time has passed since the basis was known to hold.
-func (r *Resting) stale(t Time) bool {
+func (r *resting) stale(t Time) bool {
 	bound := defaultStale.Milliseconds()
 	if r.Basis.Stale > 0 {
 		bound = max(r.Basis.Stale, leastStale.Milliseconds())
@@ -55,7 +55,7 @@ func (r *Resting) stale(t Time) bool {
 }
 
 // read is the i-th read as the runtime makes it again.
-func (r *Resting) read(i int64) Execute {
+func (r *resting) read(i int64) Execute {
 	x := r.Basis.Reads[i].Read
 	x.Call = basisCall + strconv.FormatInt(i, 10)
 	return x
@@ -80,7 +80,7 @@ func (f *Fold) rereads(a Action) (int64, bool) {
 func (f *Fold) setBasis(e *Entry, a *Advice) {
 	f.Basis = nil
 	if b := a.Basis; b != nil && len(b.Reads) > 0 && len(a.Actions) > 0 {
-		f.Basis = &Resting{Advice: e.Name, Basis: *b, Since: e.Time}
+		f.Basis = &resting{Advice: e.Name, Basis: *b, Since: e.Time}
 	}
 }
 

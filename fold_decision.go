@@ -143,14 +143,14 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	}
 	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a
 	// decision taken on another branch still finds what it decided.
-	keep := make([]Proposals, 0, 1)
+	keep := make([]proposals, 0, 1)
 	for _, p := range f.Proposals {
 		if slices.Contains(p.Decided, false) {
 			keep = append(keep, p)
 		}
 	}
 	keep = keep[max(0, len(keep)+1-maxAdvice):]
-	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
+	f.Proposals = append(keep, proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
 		Epoch: a.Epoch, Apart: a.Apart})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
@@ -257,14 +257,14 @@ func (d *Decision) acts() bool {
 
 // offers reports whether a proposal is among those kept, so that a decision need not say what it is about.
 func (f *Fold) offers(advice Hash, index int64) bool {
-	return slices.ContainsFunc(f.Proposals, func(p Proposals) bool {
+	return slices.ContainsFunc(f.Proposals, func(p proposals) bool {
 		return p.Advice == advice && index >= 0 && index < int64(len(p.Actions))
 	})
 }
 
 // decide marks the proposal decided and returns the action the decision is about.
 func (f *Fold) decide(e *Entry, d *Decision) Action {
-	i := slices.IndexFunc(f.Proposals, func(p Proposals) bool { return p.Advice == d.Advice })
+	i := slices.IndexFunc(f.Proposals, func(p proposals) bool { return p.Advice == d.Advice })
 	if i < 0 || d.Index >= int64(len(f.Proposals[i].Actions)) || d.Index < 0 {
 		return d.Action
 	}

@@ -176,12 +176,12 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 
 // fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on
 // where it is: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
-func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
+func (f *Fold) fromCopy(c *Capabilities, p *proposals) bool {
 	return !c.Seat.IsZero() && f.seatedAt(c.Seat) && f.fromCopyOf(p)
 }
 
 // fromCopyOf is fromCopy for whoever has the seat.
-func (f *Fold) fromCopyOf(p *Proposals) bool {
+func (f *Fold) fromCopyOf(p *proposals) bool {
 	if len(f.Seats) == 0 || f.rehearses() {
 		return false
 	}

@@ -133,6 +133,29 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	}
 }
 
+// An agent that arrived with its seat can be handed on before anybody has run it here.
+func TestASeatIsHandedOnUnused(t *testing.T) {
+	p := newPayers(t)
+	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	merge(t, p.here, p.there, p.id)
+	if err := p.b.GiveSeat(t.Context(), p.id, perdure.Key{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if f := load(t, p.there, p.id); len(f.Seats) != 1 || !f.Seats[0].Given || f.Seats[0].Epoch != 2 {
+		t.Errorf("the seat is %+v, want one that was taken and handed over", f.Seats)
+	}
+	merge(t, p.there, p.here, p.id)
+	run(t, p.b, p.id)
+	if p.paid() != 0 {
+		t.Error("whoever handed it on goes on")
+	}
+	if run(t, p.a, p.id); p.paid() != 1 {
+		t.Errorf("paid %d times where the seat came back to", p.paid())
+	}
+}
+
 func TestOnlyWhoItIsForTakesTheSeat(t *testing.T) {
 	p := newPayers(t)
 	keys, _ := fleet()

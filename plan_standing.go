@@ -27,11 +27,21 @@ func (l *Listing) Standing(now time.Time) string {
 }
 
 // Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in
-// the store with the id at (zero: wherever its seat is).
+// the store with the id at (zero: wherever its seat is). One that this store has handed over, and that goes on
+// elsewhere, is "handed over".
 func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
+	if a.GoneOn(at) && t.Counts(a) == nil {
+		return "handed over"
+	}
 	l := a.Listing(now)
 	l.Waiting = a.waiting(t, at, now)
 	return l.believed(t, a).Standing(now)
+}
+
+// GoneOn reports whether a store has handed the agent over, so that it goes on elsewhere: nothing is done for it here,
+// and nobody here is asked anything.
+func (a *Agent) GoneOn(at Hash) bool {
+	return !at.IsZero() && a.fold.Ended == nil && a.fold.HandedOver(at)
 }
 
 // believed is a line about an agent that says it has ended only where that counts.

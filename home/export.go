@@ -70,8 +70,8 @@ type Exported struct {
 
 // Text is what came of it, for people.
 func (x *Exported) Text() string {
-	text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", x.File, x.Entries, x.Bytes, x.Depth,
-		x.Heads[0])
+	text := fmt.Sprintf("%s: %s, %d bytes, depth %s, head %s\n", x.File, view.Several(x.Entries, "entry"), x.Bytes,
+		x.Depth, x.Heads[0])
 	if x.Moved {
 		text += view.ShownName(cmp.Or(x.Name, x.Agent.Short())) +
 			" goes on where this file is imported, and no longer here; import one copy only\n"

@@ -39,7 +39,7 @@ func (h *Home) seeAgain(path string) (err error) {
 	ctx := context.Background()
 	defer func() {
 		if err != nil {
-			err = perdure.WithHint(fmt.Errorf("%s is gone, and is made anew of the store: %w", path, err),
+			err = perdure.WithHint(fmt.Errorf("%s is missing and is rebuilt from the store: %w", path, err),
 				"see perdure doctor")
 		}
 	}()

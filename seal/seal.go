@@ -29,13 +29,13 @@ type Vault interface {
 // ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
 var ErrErased = errors.New("erased: its key is gone")
 
-var codec = canon.For[record]("sealed")
+var codec = canon.For[sealedRecord]("sealed")
 
 // field is the one key of a map that stands for sealed data.
 const field = "$sealed"
 
-// record is sealed data: the fold carries it and never reads it.
-type record struct {
+// sealedRecord is sealed data: the fold carries it and never reads it.
+type sealedRecord struct {
 	Subject string `canon:"1,subject,verbatim"`
 	Box     []byte `canon:"2,box"` // nonce and AES-256-GCM ciphertext; the subject is authenticated with it
 }
@@ -51,7 +51,7 @@ func Data(v Vault, subject string, d canon.Data) (canon.Data, error) {
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)
 	}
-	box, err := codec.Append(nil, &record{Subject: subject,
+	box, err := codec.Append(nil, &sealedRecord{Subject: subject,
 		Box: aead.Seal(nonce, nonce, d, []byte(subject))})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func openValue(v Vault, value any) (any, error) {
 
 // openBox decrypts sealed data.
 func openBox(v Vault, box []byte) (any, error) {
-	var rec record
+	var rec sealedRecord
 	if err := codec.Decode(box, &rec, canon.Limits{}); err != nil {
 		return nil, fmt.Errorf("unseal: %w", err)
 	}

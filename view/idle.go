@@ -142,7 +142,7 @@ func tried(r *perdure.Reason) string {
 	how := ""
 	switch r.Signal {
 	case perdure.Throttled:
-		how = " has too much to do"
+		how = " is limiting its rate"
 	case perdure.TimedOut, perdure.Silent:
 		how = " gave no answer in time"
 	case perdure.Failed:

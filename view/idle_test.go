@@ -72,7 +72,7 @@ func TestReasonsInWords(t *testing.T) {
 			"trying again at 12:03:00 UTC (in 3m), attempt 3: its advisor failed", true},
 		{perdure.Reason{Kind: phase.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5,
 			Until: soon},
-			"trying again at 12:03:00 UTC (in 3m), attempt 3 of 5: mail has too much to do", true},
+			"trying again at 12:03:00 UTC (in 3m), attempt 3 of 5: mail is limiting its rate", true},
 		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
 		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:careful", Note: "no key"},
 			"advisor careful cannot be asked here: no key", false},

@@ -141,7 +141,7 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			l.Act = n.decided[s.Decision]
 		}
 	case perdure.Snapshot:
-		l.What = fmt.Sprintf("the fold of %d entries", b.Fold.Count)
+		l.What = "the fold of " + Several(b.Fold.Count, "entry")
 	}
 	return l
 }

@@ -204,6 +204,12 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		return
 	}
 	waits := SeatWaits(a, t, place, now)
+	if a.GoneOn(place) {
+		idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven, Seat: place}}}
+		v.Standing, v.Next, v.Why, v.Reasons = a.Standing(t, place, now), stepText(idle), Why(idle), idle.Reasons
+		v.Due, v.Person, v.Needs, v.Waits = 0, false, "", append(waits, stillHere(v.Waits)...)
+		return
+	}
 	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
 		v.Standing = is
 	}
@@ -211,6 +217,12 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		v.Why = waits[len(waits)-1].What
 	}
 	v.Waits = append(waits, v.Waits...)
+}
+
+// stillHere are those of what waits that stay a matter of a store which has handed the agent over: whether what was
+// begun there happened.
+func stillHere(waits []Wait) []Wait {
+	return slices.DeleteFunc(waits, func(w Wait) bool { return w.Kind != WaitDoubt })
 }
 
 // Judge puts in what the policy of this home says of a wake, if there is one that loads.

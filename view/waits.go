@@ -167,6 +167,9 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 		return nil
 	}
 	waits := waitsOf(a, x.trust, x.me, x.now)
+	if x.trust.Counts(a) == nil && a.GoneOn(x.place) {
+		waits = stillHere(waits)
+	}
 	if x.trust.Counts(a) == nil {
 		waits = slices.Concat(x.at.Strays(a, x.now), SeatWaits(a, x.trust, x.place, x.now), waits)
 	}
