@@ -16,8 +16,8 @@ import (
 const (
 	// watchEvery is how often a watcher looks for what other processes wrote.
 	watchEvery = 30 * time.Millisecond
-	// watchPause is how long at least lies between two times that a watcher is told: an agent at work here writes several
-	// thousand times a second, and to wake somebody each time costs as much as a tenth of that work.
+	// watchPause is how long at least lies between two times that a watcher is told: an agent at work here writes
+	// several thousand times a second, and to wake somebody each time costs as much as a tenth of that work.
 	watchPause = time.Millisecond
 	// maxWatched bounds the agents a watcher is told of before it has asked: one that is further behind looks at all of
 	// them.
