@@ -58,7 +58,7 @@ func (p *pairs) Type() string   { return "name=value" }
 func (p *pairs) Set(s string) error {
 	name, value, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
-		return errors.New("want name=value")
+		return errors.New("write name=value")
 	}
 	if *p == nil {
 		*p = pairs{}
