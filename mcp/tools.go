@@ -69,8 +69,8 @@ func (s *Server) addTools() {
 	add(s, "list_waits", "List what waits for a person",
 		"List what only a person can answer, of one agent or all: approvals with the exact action and digest, "+
 			"questions, effects"+
-			" in doubt, pauses, used-up budgets; each with the tool or command that answers it. Of many agents it lists"+
-			" a page: with next, ask for the rest.", look, s.waits)
+			" in doubt, pauses, used-up budgets; each with the tool or command that answers it. Of many agents it"+
+			" lists a page: with next, ask for the rest.", look, s.waits)
 	add(s, "tell_agent", "Tell an agent something",
 		"Send an agent a message (text for its advisor) or a named event with data, which may wake it. It cannot "+
 			"answer what"+

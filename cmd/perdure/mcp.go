@@ -25,8 +25,8 @@ func mcpCommand() *cobra.Command {
 	c.Flags().BoolVar(&l.Alone, "no-node", false, "only serve; do not run agents")
 	role := c.Flags().String("role", "", "the role whose memory the client has (default: $"+roleEnv+", else "+
 		workspace.DefaultRole+")")
-	c.Flags().StringVar(&l.Scope, "scope", "", "where that role belongs if it is new, a path such as acme/ops (default "+
-		"home)")
+	c.Flags().StringVar(&l.Scope, "scope", "", "where that role belongs if it is new, a path such as acme/ops "+
+		"(default home)")
 	client := &choice{"", mcp.Clients}
 	choiceFlag(c, client, "config", "print what to give to this client, and serve nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
