@@ -29,7 +29,8 @@ type Workspace struct {
 	Holds Holder
 	// Embed adds search by meaning; nil: words alone.
 	Embed Embedder
-	// Scope is where roles belong that are made here; empty: DefaultScope.
+	// Scope is where roles belong that are made here, and what the owner writes; empty: DefaultScope. A role that
+	// belongs elsewhere is refused.
 	Scope string
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
@@ -78,9 +79,18 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := checkRole(role); err != nil {
 		return nil, err
 	}
+	if w.Scope != "" {
+		if err := perdure.CheckScope(w.Scope); err != nil {
+			return nil, perdure.Invalid(err)
+		}
+	}
 	a, err := w.roleAgent(ctx, role)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
+	}
+	if is := a.Fold().Charter.Scope; w.Scope != "" && is != w.Scope {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("role %s belongs to scope %s, not to %s", role, is,
+			w.Scope)), "leave the scope out, or name another role")
 	}
 	return w.For(ctx, a)
 }
