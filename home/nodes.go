@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
 )
 
@@ -27,6 +28,8 @@ type AgentThere struct {
 	Same  bool           `json:"same"` // as here
 	Seat  bool           `json:"seat"` // as far as is known here
 	Fault string         `json:"fault,omitempty"`
+	// Receipt is what it acknowledged last, signed; nil: nothing was sent to it from here.
+	Receipt *exchange.Receipt `json:"receipt,omitempty"`
 }
 
 // Nodes are the nodes that this home knows of, itself first. Of an agent, if one is named, each is asked what it has.
@@ -57,7 +60,14 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	if err != nil {
 		return nil, err
 	}
+	var receipts map[string]*exchange.Receipt
+	if a != nil {
+		receipts, err = book.Receipts(ctx, a.ID())
+	}
 	for _, c := range peers {
+		if err != nil {
+			break
+		}
 		n := KnownNode{Name: c.Name, Where: c.URL + c.Dir, Scope: c.Scope}
 		if n.Standing, err = book.standing(ctx, c.Name); err != nil {
 			break
@@ -65,6 +75,7 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 		n.About = n.Standing.About
 		if a != nil {
 			n.Agent = h.askPeer(ctx, c, a, n.About)
+			n.Agent.Receipt = receipts[c.Name]
 		}
 		all = append(all, n)
 	}

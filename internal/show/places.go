@@ -20,7 +20,7 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 	t := term.Table{Head: []string{"NAME", "WHERE", "KEY", "MET", "ADVISORS", "TOOLS"},
 		Tint: []func(string) string{nil, nil, s.Dim}}
 	if agent {
-		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT"}
+		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT", "ACKNOWLEDGED"}
 	}
 	for i := range all {
 		n := &all[i]
@@ -40,6 +40,7 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 		row := []string{view.InLine(n.Name), view.InLine(n.Where), key, met, advisors, tools}
 		if agent {
 			row[4], row[5] = hasText(n.Agent)
+			row = append(row, receiptText(n.Agent, now))
 		}
 		t.Add(row...)
 	}
@@ -58,6 +59,14 @@ func words(names []string) string {
 		}
 	}
 	return strings.Join(shown, " ")
+}
+
+// receiptText is what a place has acknowledged of an agent, and when.
+func receiptText(a *home.AgentThere, now time.Time) string {
+	if a == nil || a.Receipt == nil || len(a.Receipt.Heads) == 0 {
+		return "-"
+	}
+	return a.Receipt.Heads[0].Short() + " " + view.Moment(perdure.TimeOf(a.Receipt.Time), now)
 }
 
 // hasText is what a place has of an agent.
