@@ -249,9 +249,10 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			var last int64
 			err := s.read(ctx, func(c *conn) error {
 				looks = looks[:0]
-				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key "+
-					"LIMIT "+pageLooksText, func(v []driver.Value) error {
+				return c.query("SELECT due, key, id, (SELECT scope FROM listings WHERE agent=key) FROM agents WHERE "+
+					"due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT "+pageLooksText, func(v []driver.Value) error {
 					l := perdure.Look{Due: perdure.Time(integer(v[0]))}
+					l.Scope, _ = v[3].(string)
 					last = integer(v[1])
 					id, _ := v[2].([]byte)
 					copy(l.Agent[:], id)
