@@ -95,7 +95,8 @@ const maxOpen = 128
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, trust: o.Trust, secret: o.Secret, form: capsule.Text, files: map[string]*file{},
 		agents: map[perdure.AgentID]*agent{}, open: map[perdure.AgentID]*handle{},
-		written: map[perdure.AgentID]bool{}, used: map[perdure.AgentID]bool{}, bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
+		written: map[perdure.AgentID]bool{}, used: map[perdure.AgentID]bool{},
+		bell: bell{path: filepath.Join(dir, indexDir, bellName)}}
 	s.nodes.Path = filepath.Join(dir, indexDir, nodesDir)
 	s.feed.path = filepath.Join(dir, indexDir, arrivalsName)
 	if o.Binary {
