@@ -240,8 +240,8 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	return c
 }
 
-// Needs is what an agent needs to go on that this node does not have: a tool, an advisor as advisor:NAME, or a node that
-// works on agents of its scope as scope:SCOPE. Empty: it needs nothing, or waits for something else.
+// Needs is what an agent needs to go on that this node does not have: a tool, an advisor as advisor:NAME, or as
+// scope:SCOPE a node that works on agents of its scope. Empty: it needs nothing, or waits for something else.
 func (n *Node) Needs(ctx context.Context, id AgentID) (string, error) {
 	a, err := n.Load(ctx, id)
 	if err != nil {

@@ -45,8 +45,8 @@ type Spec struct {
 const scopeNeed = "scope:"
 
 // outside is the idle step of a node that works on agents of other scopes only; nil if it works on this one. It leaves
-// the agent alone as one whose tool it lacks, but writes nothing about that: it is no fault of the node, and no business
-// of the agent.
+// the agent alone as one whose tool it lacks, but writes nothing about that: it is no fault of the node, and no
+// business of the agent.
 func (c *Capabilities) outside(f *Fold, now time.Time) *Idle {
 	if ServesScope(c.Scopes, f.Charter.Scope) {
 		return nil

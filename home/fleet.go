@@ -235,8 +235,11 @@ func differing(all []Member) string {
 
 // fleet looks whether the nodes of a shared store go by the rules of this home.
 func (d *Doctor) fleet() {
+	if d.h.remote == "" {
+		return // nobody shares it
+	}
 	set, err := d.p.Policy(d.h)
-	if err != nil || !d.h.there() {
+	if err != nil {
 		return // that was said
 	}
 	rules, err := d.h.RulesOf(set.Hash())

@@ -154,7 +154,8 @@ func (p *Powers) Fill(h *Home) error {
 		key  string
 		to   *[]string
 		from []string
-	}{{"programs", &p.Programs, n.Programs}, {"hosts", &p.Hosts, n.Hosts}, {"trusted", &p.Trusted, n.Trusted}, {"scopes", &p.Scopes, n.Scopes}} {
+	}{{"programs", &p.Programs, n.Programs}, {"hosts", &p.Hosts, n.Hosts}, {"trusted", &p.Trusted, n.Trusted},
+		{"scopes", &p.Scopes, n.Scopes}} {
 		if len(*x.to) == 0 {
 			*x.to, p.written[x.key] = x.from, n.places[x.key]
 		}

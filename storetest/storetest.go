@@ -6,9 +6,9 @@
 //		}})
 //	}
 //
-// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder, Roster) and methods (Backup,
-// Reindex) are tested where a store has them. For a store on disk the suite also runs the calling test in processes of
-// its own, which it kills.
+// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder, Roster) and methods
+// (Backup, Reindex) are tested where a store has them. For a store on disk the suite also runs the calling test in
+// processes of its own, which it kills.
 package storetest
 
 import (
