@@ -16,6 +16,9 @@ import (
 const (
 	// watchEvery is how often a watcher looks for what other processes wrote.
 	watchEvery = 30 * time.Millisecond
+	// watchPause is how long at least lies between two times that a watcher is told: an agent at work here writes
+	// several thousand times a second, and to wake somebody each time costs as much as a tenth of that work.
+	watchPause = time.Millisecond
 	// maxWatched bounds the agents a watcher is told of before it has asked: one that is further behind looks at all of
 	// them.
 	maxWatched = 4096
@@ -216,7 +219,7 @@ func (s *Store) follow(ctx context.Context, f func(perdure.AgentID) bool) error 
 	spare := map[perdure.AgentID]struct{}{} // for what changes while they are told
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for {
+	for told := (time.Time{}); ; told = time.Now() {
 		select {
 		case _, open := <-w.signal:
 			if !open {
@@ -230,6 +233,7 @@ func (s *Store) follow(ctx context.Context, f func(perdure.AgentID) bool) error 
 		case <-ctx.Done():
 			return nil
 		}
+		time.Sleep(watchPause - time.Since(told)) // more may come meanwhile
 		s.watch.mu.Lock()
 		changed := w.changed
 		w.changed = spare
