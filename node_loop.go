@@ -418,7 +418,7 @@ func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 		}
 		delete(n.rests, other) // any one: never all, or all would be looked at again
 	}
-	n.rests[id] = resting{head: head, until: until}
+	n.rests[id] = leftAlone{head: head, until: until}
 }
 
 // watched says whether the store tells of what arrives. What arrived before that is to be found out.

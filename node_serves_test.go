@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // TestANodeLeavesAgentsOfOtherScopesToOthers: it claims each once, writes nothing about it, and hides it from nobody.
@@ -60,7 +61,7 @@ func TestANodeLeavesAgentsOfOtherScopesToOthers(t *testing.T) {
 		if needs, err := sales.Needs(t.Context(), made["acme"]); err != nil || needs != "scope:acme" {
 			t.Errorf("needs %q, %v", needs, err)
 		}
-		if idle := run(t, sales, made["acme/ops"]); !idle.Is(perdure.RestEnded) {
+		if idle := run(t, sales, made["acme/ops"]); !idle.Is(phase.RestEnded) {
 			t.Errorf("of one that has ended: %+v", idle)
 		}
 		if run(t, maker, made["acme"]); load(t, s, made["acme"]).Ended == nil {

@@ -203,10 +203,19 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 // counts here. It is tried once in so many entries, whatever comes of it: one that cannot be written must not cost
 // every event that follows. An older copy gets none.
 func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
-	trust, every := n.trust(), n.snapshotEvery()
-	since := trust.vouchedAt(a)
-	if every <= 0 || len(told.fold.doubled) > 0 || (a.fold.Count-since)/every == (told.fold.Count-since)/every ||
-		trust.Counts(told) != nil || n.older(ctx, a) != nil {
+	every := n.snapshotEvery()
+	if every <= 0 || len(told.fold.doubled) > 0 {
+		return entries, told
+	}
+	due := func(t *Trust) bool {
+		since := t.vouchedAt(a)
+		return (a.fold.Count-since)/every != (told.fold.Count-since)/every
+	}
+	// Whom to trust now is looked up in files: only where it is time, as far as was known for the event before.
+	if !due(n.trusted.Load().all) {
+		return entries, told
+	}
+	if trust := n.trust(); !due(trust) || trust.Counts(told) != nil || n.older(ctx, a) != nil {
 		return entries, told
 	}
 	snapshot, next, err := n.Key.Commit(told, time.Now(), Draft{Body: Snapshot{Fold: *told.fold}, Policy: n.PolicyHash})

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Capabilities are what a node can do.
@@ -82,7 +84,7 @@ func (f *Fold) mayDecide(c *Capabilities, a Action, t Time, rest *Idle) (Step, b
 	}
 	if c.Blind != nil && c.bound(a) && !f.rehearses() {
 		rest.Person = true
-		rest.because(Reason{Kind: RestBlind, Tool: toolOf(a), Until: t.Add(blindLook), Note: c.Blind.Error()})
+		rest.because(Reason{Kind: phase.RestBlind, Tool: toolOf(a), Until: t.Add(blindLook), Note: c.Blind.Error()})
 		return nil, false
 	}
 	return f.sits(c, a, rest)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Store is where agents rest. It keeps entries and derives every index from them; it holds no truth of its own.
@@ -115,7 +117,7 @@ type Listing struct {
 	Name    string            `json:"name,omitempty"`
 	Kind    string            `json:"kind,omitempty"`
 	Scope   string            `json:"scope"`
-	State   State             `json:"state"`
+	State   phase.State       `json:"state"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created Time              `json:"created"`
 	Updated Time              `json:"updated"`
@@ -130,7 +132,7 @@ type Filter struct {
 	Name   string            // exact name, or a glob with * and ?
 	Kind   string            // exact
 	Scope  string            // this scope and below
-	States []State           // any of these
+	States []phase.State     // any of these
 	Labels map[string]string // all of these
 	Since  Time              // updated at or after
 	Before Time              // updated before

@@ -13,7 +13,7 @@ import (
 type Agent struct {
 	Agent    perdure.AgentID `json:"agent" doc:"its id, for life"`
 	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing" doc:"how people see it: ready, running, dormant, waiting, terminated"`
+	Standing string          `json:"standing" doc:"how people see it: ready, running, dormant, waiting, handed over, terminated"`
 	State    string          `json:"state" doc:"the same in the eight states of the runtime"`
 	Next     string          `json:"next" doc:"what a node would do"`
 	Why      string          `json:"why" doc:"why it rests"`
@@ -121,7 +121,8 @@ type Page struct {
 	Rows []PageRow `json:"rows"`
 }
 
-// Line is one entry as people read it.
+// Line is one entry as people read it. Its fields are in the order of view.Line: what comes from a server is printed as
+// what comes from a store.
 type Line struct {
 	Cursor string          `json:"cursor,omitempty" doc:"the position of this entry, to read on after it"`
 	Agent  perdure.AgentID `json:"agent,omitzero"`
@@ -135,8 +136,8 @@ type Line struct {
 	Tool   string          `json:"tool,omitempty"`
 	Signal string          `json:"signal,omitempty"`
 	Parent []perdure.Hash  `json:"parents,omitempty"`
-	Trace  string          `json:"trace,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
+	Trace  string          `json:"trace,omitempty"`
 }
 
 // Lines is a part of a memory, in the order it arrived.

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,7 +88,11 @@ func lineFrom(l *client.Line) (out view.AgentLine, err error) {
 	l.Cursor = ""
 	out = view.AgentLine{Agent: l.Agent, Name: l.Name, Line: view.Line{Seq: l.Seq, Entry: l.Entry, Time: timeOf(l.Time),
 		Origin: l.Origin, What: l.What, Tool: l.Tool, Parent: l.Parent, Signal: signalOf(l.Signal)}}
-	out.JSON, err = json.Marshal(l)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // as it is printed of a store
+	err = enc.Encode(l)
+	out.JSON = bytes.TrimSpace(text.Bytes())
 	if k, bad := view.ParseName[perdure.Kind]("kind", l.Kind); bad == nil {
 		out.Kind = k
 	}

@@ -19,6 +19,7 @@ type Local struct {
 	Powers  *home.Powers
 	Alone   bool                     // only serve: run no agents
 	Role    string                   // whose memory the client has
+	Scope   string                   // where that role belongs, if it is new; empty: as Workspace.Scope says
 	Typed   func(text string) string // as in Server
 	Version string
 	Log     *slog.Logger
@@ -38,6 +39,7 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = w.Index.Close() }() // it can be thrown away
+	w.Scope = l.Scope
 	server := &Server{Home: l.Home, Store: l.Store, Node: n, Typed: l.Typed, Version: l.Version, Log: l.Log,
 		Memory: remembered(w, l.Role), Running: func() error { return errors.New("it was started with --no-node") }}
 	var working sync.WaitGroup

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -394,5 +395,44 @@ func TestWhatIsTooLongForAFormIsNotAsked(t *testing.T) {
 			!strings.Contains(details, " more)") {
 			t.Errorf("a list shows %d bytes: %.100q", len(details), details)
 		}
+	})
+}
+
+// What waits is listed a page at a time, each thing once.
+func TestWhatWaitsIsListedByPages(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.connect("pipe", "2026-07-28", nil)
+		const agents = 5
+		for i := range agents {
+			name := fmt.Sprintf("hello-%d", i)
+			c.call("start_agent", map[string]any{"goal": "say hello", "name": name})
+			w.run(name)
+		}
+		var seen []string
+		args := map[string]any{"limit": 2}
+		for pages := 1; ; pages++ {
+			out := c.call("list_waits", args)
+			found := out["waits"].([]any)
+			if len(found) > 2 {
+				t.Fatalf("a page has %d, want 2 at most", len(found))
+			}
+			for _, one := range found {
+				seen = append(seen, one.(map[string]any)["name"].(string))
+			}
+			next, more := out["next"]
+			if !more {
+				break
+			}
+			if args["cursor"] = next; pages == agents+1 {
+				t.Fatalf("there are more than %d pages: %v", pages, seen)
+			}
+		}
+		slices.Sort(seen)
+		want := []string{"hello-0", "hello-1", "hello-2", "hello-3", "hello-4"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("got %v, want %v", seen, want)
+		}
+		c.fails("list_waits", map[string]any{"limit": 201}, "want 1 to 200")
+		c.fails("list_waits", map[string]any{"cursor": "no such"}, "cursor")
 	})
 }

@@ -69,7 +69,8 @@ func (s *Server) addTools() {
 	add(s, "list_waits", "List what waits for a person",
 		"List what only a person can answer, of one agent or all: approvals with the exact action and digest, "+
 			"questions, effects"+
-			" in doubt, pauses, used-up budgets; each with the tool or command that answers it.", look, s.waits)
+			" in doubt, pauses, used-up budgets; each with the tool or command that answers it. Of many agents it"+
+			" lists a page: with next, ask for the rest.", look, s.waits)
 	add(s, "tell_agent", "Tell an agent something",
 		"Send an agent a message (text for its advisor) or a named event with data, which may wake it. It cannot "+
 			"answer what"+
@@ -171,12 +172,9 @@ type agentLine struct {
 }
 
 func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*sdk.CallToolResult, *listOut, error) {
-	limit := in.Limit
-	switch {
-	case limit < 0 || limit > maxPage:
-		return nil, nil, perdure.Invalid(fmt.Errorf("limit %d: want 1 to %d", limit, maxPage))
-	case limit == 0:
-		limit = page
+	limit, err := pageOf(in.Limit)
+	if err != nil {
+		return nil, nil, err
 	}
 	if in.Scope != "" {
 		if err := perdure.CheckScope(in.Scope); err != nil {
@@ -206,12 +204,15 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 }
 
 type waitsIn struct {
-	Agent string `json:"agent,omitempty" jsonschema:"only those of this agent, by its name or the beginning of its id"`
+	Agent  string `json:"agent,omitempty" jsonschema:"only those of this agent, by its name or the beginning of its id"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"of at most so many agents, up to 200; default 50"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
 }
 
 type waitsOut struct {
 	Waits   []waitOut `json:"waits"`
 	LeftOut string    `json:"left_out,omitempty" jsonschema:"agents that could not be read, and why"`
+	Next    string    `json:"next,omitempty" jsonschema:"the cursor for what other agents wait for; absent: this is all"`
 }
 
 type waitOut struct {
@@ -227,10 +228,14 @@ type waitOut struct {
 	Others  string `json:"others,omitempty" jsonschema:"why nobody here can answer it, and who can"`
 }
 
-func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) (*sdk.CallToolResult, *waitsOut,
+func (s *Server) waits(ctx context.Context, req *sdk.CallToolRequest, in waitsIn) (*sdk.CallToolResult, *waitsOut,
 	error) {
 	out := &waitsOut{Waits: []waitOut{}}
 	now := time.Now()
+	limit, err := pageOf(in.Limit)
+	if err != nil {
+		return nil, nil, err
+	}
 	if in.Agent != "" {
 		v, err := s.summary(ctx, in.Agent)
 		if err == nil {
@@ -238,17 +243,41 @@ func (s *Server) waits(ctx context.Context, _ *sdk.CallToolRequest, in waitsIn) 
 		}
 		return nil, out, err
 	}
-	found, faults, err := s.Home.Inbox(ctx, s.Store, now)
+	v, err := s.visitor(req.Extra)
 	if err != nil {
 		return nil, nil, err
 	}
-	if faults != nil {
-		out.LeftOut = faults.Error()
-	}
+	out.Next = in.Cursor
 	shows := s.shows(ctx)
-	found = slices.DeleteFunc(found, func(w view.Wait) bool { return !shows(w.Agent) })
-	out.Waits = s.waitsOf(found, now)
+	for range emptyPages { // a page may have nothing that waits, and who asks wants to know what does
+		found, next, faults, err := s.Desk.InboxPage(ctx, v, out.Next, limit, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		if faults != nil {
+			out.LeftOut = strings.TrimPrefix(out.LeftOut+"\n"+faults.Error(), "\n")
+		}
+		found = slices.DeleteFunc(found, func(w view.Wait) bool { return !shows(w.Agent) })
+		out.Waits, out.Next = s.waitsOf(found, now), next
+		if len(found) > 0 || next == "" {
+			break
+		}
+	}
 	return nil, out, nil
+}
+
+// emptyPages is how many pages of agents one call looks through for something that waits.
+const emptyPages = 8
+
+// pageOf is how many a page has, as a client says.
+func pageOf(limit int) (int, error) {
+	switch {
+	case limit < 0 || limit > maxPage:
+		return 0, perdure.Invalid(fmt.Errorf("limit %d: want 1 to %d", limit, maxPage))
+	case limit == 0:
+		return page, nil
+	}
+	return limit, nil
 }
 
 // waitsOf is what waits for a person, for a client.

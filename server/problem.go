@@ -174,7 +174,13 @@ func (p plain[T]) MarshalJSON() ([]byte, error) {
 
 // formats is JSON, in which what marshals itself is sent as it is: json would read all of it again.
 func formats() map[string]huma.Format {
-	f := huma.Format{Unmarshal: json.Unmarshal, Marshal: func(w io.Writer, v any) error {
+	read := func(data []byte, v any) error {
+		if h, ok := v.(*happened); ok {
+			return h.decode(data)
+		}
+		return json.Unmarshal(data, v)
+	}
+	f := huma.Format{Unmarshal: read, Marshal: func(w io.Writer, v any) error {
 		m, ok := v.(json.Marshaler)
 		if !ok {
 			return huma.DefaultJSONFormat.Marshal(w, v)

@@ -56,6 +56,8 @@ func (s *Server) tells() {
 	event.OperationID = "send-event"
 	event.Description = "Recorded durably when it is answered. With an id, a second event with it changes nothing. " +
 		"Hooks may post here, too: signed as Standard Webhooks say, without a token."
+	event.SkipValidateBody = true // it does so itself
+	event.Middlewares = append(event.Middlewares, s.onlyJSON)
 	operation(s, event.Operation, "", s.event) // which verb it takes, its name says
 	operation(
 		s,
@@ -240,13 +242,13 @@ func (s *Server) fork(ctx context.Context, v *home.Visitor, in *telling[client.F
 func (s *Server) event(
 	ctx context.Context,
 	v *home.Visitor,
-	in *telling[client.Event],
+	in *telling[happened],
 ) (*wrote[client.Recorded], error) {
-	ev := perdure.Event{Name: strings.TrimSpace(in.Body.Name), ID: in.Body.ID}
-	var err error
-	if ev.Data, err = dataOf(in.Body.Data); err != nil {
+	ev, err := in.Body.event(s.api)
+	if err != nil {
 		return nil, err
 	}
+	ev.Name = strings.TrimSpace(ev.Name)
 	w := in.Writing
 	if ev.ID == "" && w.Key != "" { // the agent remembers the ids of events itself
 		ev.ID = w.Key

@@ -72,6 +72,7 @@ type MCP struct {
 	// Waiting is told, if not nil, that the server takes its time to start, and how long it has at most.
 	Waiting func(most time.Duration)
 
+	probe   time.Duration // how long it may leave server/discover unanswered; zero: usualProbe
 	setup   sync.Once
 	turn    chan struct{} // held while a session is looked at or made
 	current *mcpSession
@@ -249,29 +250,65 @@ func (m *MCP) session(ctx context.Context) (*mcpSession, error) {
 	return s, nil
 }
 
-// connect starts or reaches the server.
+// connect starts or reaches the server. One of a protocol before 2026-07-28 may leave the question for a newer one
+// unanswered, instead of saying that it does not know it: after a while it is greeted as those are. One that takes
+// neither is asked anew, and waited for: it may know only the newer one, and have been slow to start.
 func (m *MCP) connect(ctx context.Context) (*mcpSession, error) {
-	transport, p, err := m.transport(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("MCP server %s: %w", m.Name, err)
-	}
 	limited, cancel := context.WithTimeout(ctx, m.start())
 	defer cancel()
 	defer m.patience()()
+	s, mute, err := m.dial(ctx, limited, m.probing())
+	if err != nil && mute && limited.Err() == nil {
+		s, _, err = m.dial(ctx, limited, m.start())
+	}
+	return s, err
+}
+
+// usualProbe is how long a server may leave server/discover unanswered.
+const usualProbe = 5 * time.Second
+
+func (m *MCP) probing() time.Duration {
+	if m.probe > 0 {
+		return m.probe
+	}
+	return min(usualProbe, m.start()/2)
+}
+
+// discover is the request that servers of protocol 2026-07-28 answer before any other.
+const discover = "server/discover"
+
+// dial is one attempt to connect. Mute says that discover was not answered within probe.
+func (m *MCP) dial(ctx, limited context.Context, probe time.Duration) (s *mcpSession, mute bool, err error) {
+	transport, p, err := m.transport(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("MCP server %s: %w", m.Name, err)
+	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "perdure", Version: "1"},
 		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != discover {
+				return next(ctx, method, req)
+			}
+			short, cancel := context.WithTimeout(ctx, probe)
+			defer cancel()
+			res, err := next(short, method, req)
+			mute = mute || err != nil && short.Err() != nil && ctx.Err() == nil
+			return res, err
+		}
+	})
 	session, err := client.Connect(limited, transport, nil)
 	if err != nil {
 		p.kill()
-		return nil, m.unstarted(ctx, limited, p, err)
+		return nil, mute, m.unstarted(ctx, limited, p, err)
 	}
-	s := &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
+	s = &mcpSession{ClientSession: session, process: p, done: make(chan struct{})}
 	m.watches.Go(func() {
 		_ = s.Wait() // how it ended is told by the calls it cuts off
 		s.end()
 		close(s.done)
 	})
-	return s, nil
+	return s, mute, nil
 }
 
 // slowStart is how long a server may take to start before somebody is told.

@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("TEST_MCP") {
 	case "server":
 		serveStdio()
+	case "mute":
+		serveMute()
+	case "slow":
+		serveSlow()
 	case "child":
 		hold()
 	case "broken":

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // HeldText says whose entries keep an agent from counting here, and what would make them count.
@@ -184,6 +185,9 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 		return nil
 	}
 	waits := waitsOf(a, x.trust, x.me, x.now)
+	if x.trust.Counts(a) == nil && a.GoneOn(x.place) {
+		waits = stillHere(waits)
+	}
 	if x.trust.Counts(a) == nil {
 		strays, err := x.strays(ctx, a)
 		if err != nil {
@@ -237,7 +241,7 @@ func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place p
 
 // may reports whether an agent may wait for a person, as far as its line in a list tells.
 func (x *looking) may(l *perdure.Listing) bool {
-	stray := x.at.Known && (l.State == perdure.Execution && !x.at.held[l.Agent] || slices.Contains(x.at.dead, l.Agent))
+	stray := x.at.Known && (l.State == phase.Execution && !x.at.held[l.Agent] || slices.Contains(x.at.dead, l.Agent))
 	return MayWait(l, x.now) || stray
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // Workspace is the documents of one store. Store, Node and Index must be set, and nothing may be changed after the
@@ -19,7 +20,7 @@ type Workspace struct {
 	Store perdure.Store
 	Node  *perdure.Node // signs what is written, and says which memories count
 	Index *Index
-	Vault perdure.Vault // opens and makes sealed parts; nil: they stay sealed, and none are made
+	Vault seal.Vault // opens and makes sealed parts; nil: they stay sealed, and none are made
 
 	// Allow is what policy answers to a role that wants to read or write; nil denies everything to roles. The owner is
 	// not asked.
@@ -28,7 +29,8 @@ type Workspace struct {
 	Holds Holder
 	// Embed adds search by meaning; nil: words alone.
 	Embed Embedder
-	// Scope is where roles belong that are made here; empty: DefaultScope.
+	// Scope is where roles belong that are made here, and what the owner writes; empty: DefaultScope. A role that
+	// belongs elsewhere is refused.
 	Scope string
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
@@ -77,9 +79,18 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := checkRole(role); err != nil {
 		return nil, err
 	}
+	if w.Scope != "" {
+		if err := perdure.CheckScope(w.Scope); err != nil {
+			return nil, perdure.Invalid(err)
+		}
+	}
 	a, err := w.roleAgent(ctx, role)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
+	}
+	if is := a.Fold().Charter.Scope; w.Scope != "" && is != w.Scope {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("role %s belongs to scope %s, not to %s", role, is,
+			w.Scope)), "leave the scope out, or name another role")
 	}
 	return w.For(ctx, a)
 }

@@ -29,12 +29,13 @@ func docCommand() *cobra.Command {
 
 // memoryFlags are what commands about documents share: the home, and on whose behalf.
 type memoryFlags struct {
-	c    *cobra.Command
-	h    *homeFlag
-	out  *output
-	role *string
-	tier string
-	on   *workspace.Visibility // what tier says, once the command runs; nil: nothing
+	c     *cobra.Command
+	h     *homeFlag
+	out   *output
+	role  *string
+	scope *string
+	tier  string
+	on    *workspace.Visibility // what tier says, once the command runs; nil: nothing
 }
 
 // roleEnv names the role of commands and servers that are not told one.
@@ -44,7 +45,22 @@ func newMemory(c *cobra.Command) *memoryFlags {
 	m := &memoryFlags{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
 	m.role = c.Flags().String("role", "", "act as this role, which sees what it may see (default: $"+roleEnv+", else "+
 		"the owner, who sees all)")
+	m.scope = c.Flags().String("scope", "", "where a new role belongs, and what the owner writes, a path such as "+
+		"acme/ops (default home)")
 	return m
+}
+
+// open calls f with the documents of the home.
+func (m *memoryFlags) open(create bool, f func(ctx context.Context, w *workspace.Workspace) error) error {
+	if *m.scope != "" {
+		if err := perdure.CheckScope(*m.scope); err != nil {
+			return perdure.Invalid(err)
+		}
+	}
+	return m.h.UseWorkspace(m.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
+		w.Scope = *m.scope
+		return f(ctx, w)
+	})
 }
 
 // of says whose memory it is if nobody says.
@@ -72,7 +88,7 @@ func (m *memoryFlags) use(create bool, role string, f func(ctx context.Context, 
 		}
 		m.on = &on
 	}
-	return m.h.UseWorkspace(m.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
+	return m.open(create, func(ctx context.Context, w *workspace.Workspace) error {
 		role := m.roleOr(role)
 		if role == "" {
 			return f(ctx, w.Owner())

@@ -50,7 +50,7 @@ func (f *folderFlags) use(args []string, create bool, do func(context.Context, *
 	if f.Dir = home.FolderName; len(args) > 0 {
 		f.Dir = args[0]
 	}
-	return f.h.UseWorkspace(f.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
+	return f.open(create, func(ctx context.Context, w *workspace.Workspace) error {
 		return f.h.UseFolder(ctx, w, &f.Folder, do)
 	})
 }

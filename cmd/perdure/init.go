@@ -63,7 +63,7 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
 	text := here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
 		"\nOr talk to one:\n  perdure chat\n")
 	if memory {
-		line, err := clientConfig(h, "claude", true, "")
+		line, err := clientConfig(h, "claude", true, "", "")
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,8 @@ func mcpCommand() *cobra.Command {
 	c.Flags().BoolVar(&l.Alone, "no-node", false, "only serve; do not run agents")
 	role := c.Flags().String("role", "", "the role whose memory the client has (default: $"+roleEnv+", else "+
 		workspace.DefaultRole+")")
+	c.Flags().StringVar(&l.Scope, "scope", "", "where that role belongs if it is new, a path such as acme/ops "+
+		"(default home)")
 	client := &choice{"", mcp.Clients}
 	choiceFlag(c, client, "config", "print what to give to this client, and serve nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -32,7 +34,7 @@ func mcpCommand() *cobra.Command {
 			return err
 		}
 		if client.value != "" {
-			text, err := clientConfig(h, client.value, l.Alone, *role)
+			text, err := clientConfig(h, client.value, l.Alone, *role, l.Scope)
 			if err == nil {
 				_, err = fmt.Fprintln(c.OutOrStdout(), text)
 			}
@@ -55,7 +57,7 @@ func mcpCommand() *cobra.Command {
 }
 
 // clientConfig is what makes a client start this program: a command to type, or a file of its own.
-func clientConfig(h *homeFlag, client string, alone bool, role string) (string, error) {
+func clientConfig(h *homeFlag, client string, alone bool, role, scope string) (string, error) {
 	program, err := exec.LookPath(os.Args[0]) // not what a link leads to: that may go with the next version
 	if err == nil {
 		program, err = filepath.Abs(program)
@@ -76,6 +78,9 @@ func clientConfig(h *homeFlag, client string, alone bool, role string) (string, 
 	}
 	if role != "" {
 		args = append(args, "--role", role)
+	}
+	if scope != "" {
+		args = append(args, "--scope", scope)
 	}
 	return mcp.ClientConfig(client, program, args...)
 }

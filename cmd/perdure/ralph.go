@@ -80,7 +80,7 @@ func runRalph(m *memoryFlags, x *home.Ralph) error {
 		}
 	}
 	role := cmp.Or(*m.role, os.Getenv(roleEnv), ralphRole)
-	return m.h.UseWorkspace(m.c.Context(), true, func(ctx context.Context, w *workspace.Workspace) error {
+	return m.open(true, func(ctx context.Context, w *workspace.Workspace) error {
 		res, err := m.h.RunRalph(ctx, w, role, x)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // list records the listing of an agent.
@@ -223,7 +224,7 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 
 func listingOf(v []driver.Value) (perdure.Listing, error) {
 	l := perdure.Listing{
-		State: perdure.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
+		State: phase.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
 		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]), Waiting: integer(v[10]) != 0,
 	}
 	l.Name, _ = v[0].(string)

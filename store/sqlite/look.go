@@ -16,7 +16,7 @@ import (
 const logIndex = 32 << 10
 
 // errLooks says that a store was opened to look at.
-var errLooks = errors.New("the store was opened to look at, not to be written to")
+var errLooks = errors.New("the store was opened read-only")
 
 // look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be
 // written, and those of earlier versions.

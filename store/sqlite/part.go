@@ -50,7 +50,7 @@ func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind == perdure.DepthLast { // the parents of its first entry are known to exist, and are not there
+	if d.IsLast() { // the parents of its first entry are known to exist, and are not there
 		if err := w.create(&agent{id: id}, first); err != nil {
 			return nil, err
 		}

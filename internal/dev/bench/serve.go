@@ -42,6 +42,9 @@ type Served struct {
 	Bare      float64   `json:"bare_per_second"`
 	BareTime  Quantiles `json:"bare_time"`
 	Ratio     float64   `json:"ratio"` // how many times slower
+	// processor time of a request, that of the client included; zero: it was not measured
+	CPU     time.Duration `json:"cpu,omitempty"`
+	BareCPU time.Duration `json:"bare_cpu,omitempty"`
 }
 
 // ServeResult is what serving costs.
@@ -55,17 +58,24 @@ type ServeResult struct {
 // Tables is the result for people.
 func (r *ServeResult) Tables() []Table {
 	t := Table{Title: fmt.Sprintf("%d clients at once, %d readers, %s", r.Clients, r.Readers, r.Machine),
-		Head: []string{"", "PER SECOND", "P50", "P99", "BARE/S", "BARE P50", "BARE P99", "RATIO"}}
+		Head: []string{"", "PER SECOND", "P50", "P99", "CPU", "BARE/S", "BARE P50", "BARE P99", "BARE CPU", "RATIO"}}
 	round := func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
+	cpu := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.Round(time.Microsecond).String()
+	}
 	for _, x := range r.Rows {
-		t.add(x.What, number(x.PerSecond, 0), round(x.Time.P50), round(x.Time.P99), number(x.Bare, 0),
-			round(x.BareTime.P50), round(x.BareTime.P99), number(x.Ratio, 2))
+		t.add(x.What, number(x.PerSecond, 0), round(x.Time.P50), round(x.Time.P99), cpu(x.CPU), number(x.Bare, 0),
+			round(x.BareTime.P50), round(x.BareTime.P99), cpu(x.BareCPU), number(x.Ratio, 2))
 	}
 	t.note(
 		"bare: a net/http handler that appends the body to a file, syncs it (one sync for all that wait) and " +
 			"answers; " +
 			"for show one that answers the same bytes; for tail one that copies them to its readers",
 	)
+	t.note("the clients are in the same process, and in its processor time; the ratio is that of requests per second")
 	t.note("%s", r.Durable)
 	return []Table{t}
 }
@@ -198,16 +208,20 @@ func (s Serve) turns(what string, ours, bare func(round, client, i int) error) (
 	var row Served
 	var mine, theirs []time.Duration
 	for round := range s.Rounds {
+		begun := CPUTime()
 		rate, laps, err := s.load(what, func(c, i int) error { return ours(round, c, i) })
 		if err != nil {
 			return row, err
 		}
+		row.CPU, begun = row.CPU+CPUTime()-begun, CPUTime()
 		row.PerSecond, mine = row.PerSecond+rate/float64(s.Rounds), append(mine, laps...)
 		if rate, laps, err = s.load("bare "+what, func(c, i int) error { return bare(round, c, i) }); err != nil {
 			return row, err
 		}
+		row.BareCPU += CPUTime() - begun
 		row.Bare, theirs = row.Bare+rate/float64(s.Rounds), append(theirs, laps...)
 	}
+	row.CPU, row.BareCPU = row.CPU/time.Duration(len(mine)), row.BareCPU/time.Duration(len(theirs))
 	row.What, row.Time, row.BareTime = what, quantiles(mine), quantiles(theirs)
 	return row, nil
 }
