@@ -77,6 +77,7 @@ func (d *Doctor) all() {
 	}
 	d.policies()
 	d.powers()
+	d.fleet()
 	d.peers()
 }
 
