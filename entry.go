@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/trace"
 )
 
 // Header is what of an entry is hashed and signed. It commits to the body by hash, so the body can be dropped while
@@ -19,7 +20,7 @@ type Header struct {
 	Time     Time           `canon:"5,time"`             // the author's clock; never used to order
 	Due      Time           `canon:"6,due,omitzero"`     // when a node should look next; absent: only on an event
 	Origin   Key            `canon:"7,origin"`           // the author's public key
-	Trace    TraceID        `canon:"8,trace,omitzero"`   // W3C trace id of what caused it
+	Trace    trace.ID       `canon:"8,trace,omitzero"`   // W3C trace id of what caused it
 	Policy   Hash           `canon:"9,policy,omitzero"`  // the policy set in force
 	Kind     Kind           `canon:"10,kind"`
 	Body     Hash           `canon:"11,body"`            // SHA-256 of the body's canonical bytes

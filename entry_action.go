@@ -1,5 +1,7 @@
 package perdure
 
+import "github.com/perdure/perdure/internal/canon"
+
 // Action is what one cycle may do: Execute, Mutate, Delegate, Sleep, Wake or End. An advisor proposes actions; a
 // decision selects one.
 type Action interface{ action() }
@@ -105,13 +107,13 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Effect) CanonNames() []string { return []string{"", "read", "idempotent", "once"} }
 
-func (e Effect) String() string { return name(e) }
+func (e Effect) String() string { return canon.NameOf(e) }
 
 // MarshalText writes the name.
-func (e Effect) MarshalText() ([]byte, error) { return marshalName(e, "effect") }
+func (e Effect) MarshalText() ([]byte, error) { return canon.MarshalName(e, "effect") }
 
 // UnmarshalText reads a name.
-func (e *Effect) UnmarshalText(b []byte) error { return unmarshalName(e, "effect", b) }
+func (e *Effect) UnmarshalText(b []byte) error { return canon.UnmarshalName(e, "effect", b) }
 
 // Repeatable reports whether the effect may be performed again under the same key.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
@@ -137,10 +139,10 @@ func (Signal) CanonNames() []string {
 	return []string{"", "ok", "partial", "failed", "timed-out", "silent", "incapable", "throttled", "denied"}
 }
 
-func (s Signal) String() string { return name(s) }
+func (s Signal) String() string { return canon.NameOf(s) }
 
 // MarshalText writes the name.
-func (s Signal) MarshalText() ([]byte, error) { return marshalName(s, "signal") }
+func (s Signal) MarshalText() ([]byte, error) { return canon.MarshalName(s, "signal") }
 
 // UnmarshalText reads a name.
-func (s *Signal) UnmarshalText(b []byte) error { return unmarshalName(s, "signal", b) }
+func (s *Signal) UnmarshalText(b []byte) error { return canon.UnmarshalName(s, "signal", b) }

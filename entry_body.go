@@ -34,13 +34,13 @@ func (Kind) CanonNames() []string {
 	return []string{"", "genesis", "advice", "decision", "outcome", "event", "snapshot"}
 }
 
-func (k Kind) String() string { return name(k) }
+func (k Kind) String() string { return canon.NameOf(k) }
 
 // MarshalText writes the name.
-func (k Kind) MarshalText() ([]byte, error) { return marshalName(k, "kind") }
+func (k Kind) MarshalText() ([]byte, error) { return canon.MarshalName(k, "kind") }
 
 // UnmarshalText reads a name.
-func (k *Kind) UnmarshalText(b []byte) error { return unmarshalName(k, "kind", b) }
+func (k *Kind) UnmarshalText(b []byte) error { return canon.UnmarshalName(k, "kind", b) }
 
 func (Genesis) kind() Kind  { return KindGenesis }
 func (Advice) kind() Kind   { return KindAdvice }
@@ -100,13 +100,13 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Answer) CanonNames() []string { return []string{"deny", "ask", "allow"} }
 
-func (a Answer) String() string { return name(a) }
+func (a Answer) String() string { return canon.NameOf(a) }
 
 // MarshalText writes the name.
-func (a Answer) MarshalText() ([]byte, error) { return marshalName(a, "answer") }
+func (a Answer) MarshalText() ([]byte, error) { return canon.MarshalName(a, "answer") }
 
 // UnmarshalText reads a name.
-func (a *Answer) UnmarshalText(b []byte) error { return unmarshalName(a, "answer", b) }
+func (a *Answer) UnmarshalText(b []byte) error { return canon.UnmarshalName(a, "answer", b) }
 
 // Verdict is policy's answer and why. The zero Verdict denies.
 type Verdict struct {

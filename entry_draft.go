@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/trace"
 )
 
 // Draft is the content of an entry to be written, and what of its header its author chooses.
 type Draft struct {
 	Body   Body
 	Policy Hash          // the policy set in force
-	Trace  TraceID       // W3C trace id; zero: that of what caused it, as memory says
+	Trace  trace.ID      // W3C trace id; zero: that of what caused it, as memory says
 	TTL    time.Duration // how long the body is kept; zero: as the intent says
 }
 
 // Genesis writes the first entry of a new agent. A charter without an owner gets the signer as its owner.
 func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
-	e, err := s.genesis(g, now, TraceID{})
+	e, err := s.genesis(g, now, trace.ID{})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (s *Signer) Genesis(g Genesis, now time.Time) (*Entry, error) {
 }
 
 // genesis is Genesis without the signature, for a commit that goes on.
-func (s *Signer) genesis(g Genesis, now time.Time, trace TraceID) (*Entry, error) {
+func (s *Signer) genesis(g Genesis, now time.Time, trace trace.ID) (*Entry, error) {
 	if g.Charter.Owner.IsZero() {
 		g.Charter.Owner = s.key
 	}

@@ -1,5 +1,7 @@
 package perdure
 
+import "github.com/perdure/perdure/internal/canon"
+
 // Genesis is the body of the first entry: what the agent is for, and who it is.
 type Genesis struct {
 	Intent  Intent   `canon:"1,intent"`
@@ -53,13 +55,13 @@ const (
 // CanonNames are the names of the wire numbers.
 func (Relation) CanonNames() []string { return []string{"", "child", "fork"} }
 
-func (r Relation) String() string { return name(r) }
+func (r Relation) String() string { return canon.NameOf(r) }
 
 // MarshalText writes the name.
-func (r Relation) MarshalText() ([]byte, error) { return marshalName(r, "relation") }
+func (r Relation) MarshalText() ([]byte, error) { return canon.MarshalName(r, "relation") }
 
 // UnmarshalText reads a name.
-func (r *Relation) UnmarshalText(b []byte) error { return unmarshalName(r, "relation", b) }
+func (r *Relation) UnmarshalText(b []byte) error { return canon.UnmarshalName(r, "relation", b) }
 
 // Lineage is where an agent came from. For a child, Cause is the advice that proposed the delegation, and the parent's
 // decision carries the child's signed genesis, so each commits to the other. For a fork, Cause is the entry it was

@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/phase"
 )
 
 // TestEnumsMarshalAsTheirNames holds every wire number with names against its JSON: the name, and back.
 func TestEnumsMarshalAsTheirNames(t *testing.T) {
 	testNames[Kind](t)
-	testNames[State](t)
+	testNames[phase.State](t)
 	testNames[Signal](t)
 	testNames[Effect](t)
 	testNames[Answer](t)
 	testNames[Relation](t)
-	testNames[DepthKind](t)
+	testNames[depthKind](t)
 }
 
-func testNames[T wireName, P interface {
+func testNames[T canon.WireName, P interface {
 	*T
 	encoding.TextUnmarshaler
 }](t *testing.T) {

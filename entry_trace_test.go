@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 )
 
 // traces are the trace ids of an agent's entries in order.
-func traces(t *testing.T, s perdure.Store, id perdure.AgentID) (ids []perdure.TraceID) {
+func traces(t *testing.T, s perdure.Store, id perdure.AgentID) (ids []trace.ID) {
 	t.Helper()
 	for e, err := range perdure.Memory(t.Context(), s, id) {
 		if err != nil {
@@ -35,7 +36,7 @@ func TestEntriesBelongToTheTraceOfTheirCause(t *testing.T) {
 	var sent string
 	look := &tool{spec: perdure.Spec{Name: "look", Effect: perdure.Read},
 		call: func(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
-			sent = perdure.Traceparent(ctx)
+			sent = trace.Parent(ctx)
 			return perdure.Result{}, nil
 		}}
 	turns := [][]perdure.Action{
@@ -54,7 +55,7 @@ func TestEntriesBelongToTheTraceOfTheirCause(t *testing.T) {
 			t.Errorf("got trace %s before anything was told, want that of genesis, %s", is, before[0])
 		}
 	}
-	ctx, err := perdure.WithTraceparent(t.Context(), someParent)
+	ctx, err := trace.With(t.Context(), someParent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestAWakeBelongsToTheEventThatWoke(t *testing.T) {
 	}))
 	id := create(t, n, perdure.Genesis{})
 	run(t, n, id)
-	ctx, err := perdure.WithTraceparent(t.Context(), someParent)
+	ctx, err := trace.With(t.Context(), someParent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func TestTraceparentsThatAreNone(t *testing.T) {
 		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-" + someTrace + "-0000000000000000-01",
 		"00_" + someParent[3:], "00-" + someTrace[:31] + "x-00f067aa0ba902b7-01",
 	} {
-		if _, err := perdure.WithTraceparent(t.Context(), bad); err == nil {
+		if _, err := trace.With(t.Context(), bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
-	if _, err := perdure.WithTraceparent(t.Context(), "cc-"+someParent[3:]+"-what-is-to-come"); err != nil {
+	if _, err := trace.With(t.Context(), "cc-"+someParent[3:]+"-what-is-to-come"); err != nil {
 		t.Errorf("a later version: %v", err)
 	}
 }
@@ -133,7 +134,7 @@ func TestASecretIsNoTraceID(t *testing.T) {
 		store := new(perdure.MemStore)
 		n := newNode(t, store, scripted(nothing))
 		n.Guard = noSecret(secret)
-		ctx, err := perdure.WithTraceparent(t.Context(), someParent)
+		ctx, err := trace.With(t.Context(), someParent)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,6 @@ var (
 	laterCodec  *canon.Codec[laterRecord]
 	foldCodec   *canon.Codec[Fold]
 	effectCodec *canon.Codec[effectRecord]
-	sealedCodec *canon.Codec[sealedRecord]
 	keyCodec    *canon.Codec[keyRecord]
 )
 
@@ -90,7 +89,6 @@ func init() {
 	laterCodec = canon.For[laterRecord]("entry")
 	foldCodec = canon.For[Fold]("fold")
 	effectCodec = canon.For[effectRecord]("effect")
-	sealedCodec = canon.For[sealedRecord]("sealed")
 	keyCodec = canon.For[keyRecord]("effect-key")
 }
 

@@ -27,8 +27,6 @@ var (
 	ErrBehind = errors.New("entry belongs before the fold's window: fold the memory again")
 	// ErrInvalid says that what was asked for makes no sense as it was written: correct it and ask again.
 	ErrInvalid = errors.New("invalid")
-	// ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
-	ErrErased = errors.New("erased: its key is gone")
 	// ErrRejected is what every *Rejection wraps.
 	ErrRejected = canon.ErrRejected
 )

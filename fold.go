@@ -1,6 +1,11 @@
 package perdure
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
+)
 
 // Fold is everything a decision may depend on, derived from memory and from nothing else. It has canonical bytes, so
 // two nodes that hold the same entries can compare the hash of theirs. It must not be changed: get a new one with
@@ -21,7 +26,7 @@ type Fold struct {
 	Seq     int64  `canon:"8,seq"`     // the highest seq
 	Heads   []Head `canon:"9,heads"`   // the entries without a child, ascending by name
 
-	Did State `canon:"10,did,omitzero"` // the state the last advice or decision led to; see State
+	Did phase.State `canon:"10,did,omitzero"` // the state the last advice or decision led to; see State
 	// how it ended; set by a decision to end or a cancellation, and by nothing after the first of them
 	Ended  *Ending `canon:"11,ended,optional"`
 	Paused []Hash  `canon:"12,paused,omitzero"` // the pauses that no resume has named
@@ -32,7 +37,7 @@ type Fold struct {
 	Sleep *Sleeping `canon:"14,sleep,optional"`
 	// what a stale wake must look at again: set by the wake, each call leaves it when it is decided
 	Recheck   []Execute   `canon:"15,recheck,omitzero"`
-	Proposals []Proposals `canon:"16,proposals,omitzero"` // recent advice with actions, the current one last
+	Proposals []proposals `canon:"16,proposals,omitzero"` // recent advice with actions, the current one last
 	Open      []Open      `canon:"17,open,omitzero"`      // decisions allowed, without an outcome yet
 	// decisions that ask a person, without an answer that settles them yet
 	Asks []Asking `canon:"18,asks,omitzero"`
@@ -73,9 +78,9 @@ type Fold struct {
 	// what somebody found decided on two branches, and nobody has settled
 	Doubled []Doubled `canon:"42,doubled,omitzero"`
 	// of the last genesis, event or wake that has one: what is written next belongs to it
-	Trace TraceID `canon:"45,trace,omitzero"`
+	Trace trace.ID `canon:"45,trace,omitzero"`
 	// what the current proposals rest on, if their advice said so
-	Basis *Resting `canon:"46,basis,optional"`
+	Basis *resting `canon:"46,basis,optional"`
 
 	own     owned
 	rooms   rooms
@@ -112,22 +117,22 @@ type Sleeping struct {
 	Decision Hash   `canon:"1,decision"`       // the decision to sleep
 	Since    Time   `canon:"2,since"`          // time of that decision
 	Sleep    Sleep  `canon:"3,sleep"`          // what it said
-	Polls    []Poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
+	Polls    []poll `canon:"4,polls,omitzero"` // the latest answer to each Every of the trigger, in order
 
 	// a person was asked whether it may wake and did not let it; what it is told next ends that
 	Refused bool `canon:"5,refused,omitzero"`
 }
 
-// Poll is the latest answer to a polling tool.
-type Poll struct {
+// poll is the latest answer to a polling tool.
+type poll struct {
 	Index  int64  `canon:"1,index"`           // which Every of the trigger, in the order they are written, from 0
 	At     Time   `canon:"2,at"`              // time of the outcome
 	Signal Signal `canon:"3,signal"`          // how the call ended
 	Result Data   `canon:"4,result,omitzero"` // what the condition is asked about
 }
 
-// Proposals is an advice and which of its actions have been decided.
-type Proposals struct {
+// proposals is an advice and which of its actions have been decided.
+type proposals struct {
 	Advice  Hash     `canon:"1,advice"`           // the entry that proposed them
 	Actions []Action `canon:"2,actions,omitzero"` // in order, as proposed
 	Decided []bool   `canon:"3,decided,omitzero"` // which of them have a decision

@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +26,8 @@ type Assumption struct {
 	Result Hash `canon:"2,result,omitzero"`
 }
 
-// Resting is the basis of the current proposals.
-type Resting struct {
+// resting is the basis of the current proposals.
+type resting struct {
 	Advice Hash  `canon:"1,advice"`        // the advice that proposed them
 	Basis  Basis `canon:"2,basis"`         // what it said it rests on
 	Since  Time  `canon:"3,since"`         // when it was last known to hold
@@ -47,7 +46,7 @@ const (
 )
 
 // stale reports whether too long a time has passed since the basis was known to hold.
-func (r *Resting) stale(t Time) bool {
+func (r *resting) stale(t Time) bool {
 	bound := defaultStale.Milliseconds()
 	if r.Basis.Stale > 0 {
 		bound = max(r.Basis.Stale, leastStale.Milliseconds())
@@ -56,7 +55,7 @@ func (r *Resting) stale(t Time) bool {
 }
 
 // read is the i-th read as the runtime makes it again.
-func (r *Resting) read(i int64) Execute {
+func (r *resting) read(i int64) Execute {
 	x := r.Basis.Reads[i].Read
 	x.Call = basisCall + strconv.FormatInt(i, 10)
 	return x
@@ -81,7 +80,7 @@ func (f *Fold) rereads(a Action) (int64, bool) {
 func (f *Fold) setBasis(e *Entry, a *Advice) {
 	f.Basis = nil
 	if b := a.Basis; b != nil && len(b.Reads) > 0 && len(a.Actions) > 0 {
-		f.Basis = &Resting{Advice: e.Name, Basis: *b, Since: e.Time}
+		f.Basis = &resting{Advice: e.Name, Basis: *b, Since: e.Time}
 	}
 }
 
@@ -131,58 +130,6 @@ func (f *Fold) rereading() bool {
 	return slices.ContainsFunc(f.Open, func(o Open) bool { return is(o.Action) }) ||
 		slices.ContainsFunc(f.Asks, func(q Asking) bool { return is(q.Action) }) ||
 		slices.ContainsFunc(f.Owed, func(w Owed) bool { return is(w.Action) })
-}
-
-// planChanged drops what rests on a basis that no longer holds: questions, answered or not, effects to be tried again,
-// and proposals. Each gets an entry that says so; then the advisor is asked.
-func (f *Fold) planChanged() Step {
-	if f.Basis == nil || f.Basis.Changed == 0 || f.Sleep != nil {
-		return nil
-	}
-	why := f.whyChanged()
-	for i := range f.Asks {
-		return lapseStep{Outcome: Outcome{Decision: f.Asks[i].Decision, Signal: Denied, Note: why}}
-	}
-	for i := range f.Owed {
-		return decideStep{Action: f.Owed[i].Action, Key: f.Owed[i].Key, Outdated: why}
-	}
-	for i := range f.Proposals {
-		p := &f.Proposals[i]
-		if n := slices.Index(p.Decided, false); p.Advice == f.Basis.Advice && n >= 0 {
-			return decideStep{Action: p.Actions[n], Advice: p.Advice, Index: int64(n), Outdated: why}
-		}
-	}
-	return nil
-}
-
-// whyChanged says which read of the basis came to something else.
-func (f *Fold) whyChanged() string {
-	return fmt.Sprintf("not done: %s, which it rests on, is not what it was; the advisor is asked again",
-		f.Basis.Basis.Reads[f.Basis.Changed-1].Read.Tool)
-}
-
-// outdated reports whether an action waits until what it rests on has been looked at again, and what to do for that, if
-// this node can do something now. Going to sleep and ending wait for nothing.
-func (f *Fold) outdated(c *Capabilities, a Action, t Time, rest *Idle) (Step, bool) {
-	r := f.Basis
-	if r == nil || rests(a) || !r.stale(t) {
-		return nil, false
-	}
-	if _, ok := f.rereads(a); ok {
-		return nil, false
-	}
-	if r.Next >= int64(len(r.Basis.Reads)) || f.crowded() {
-		rest.because(Reason{Kind: RestBasis})
-		return nil, true
-	}
-	x := r.read(r.Next)
-	if spec, known := c.Tools[x.Tool]; known && spec.Effect != Read { // to look must change nothing
-		return decideStep{Action: x, Outdated: "not looked at again: " + x.Tool + " does more than read"}, true
-	}
-	if s, ok := f.mayDecide(c, x, t, rest); !ok {
-		return s, true
-	}
-	return decideStep{Action: x}, true
 }
 
 // remember puts into a basis what its reads came to last, as far as the agent still holds it.

@@ -180,7 +180,7 @@ func (q *Asking) weight() int {
 }
 
 // weight is that of the actions, remembered.
-func (p *Proposals) weight() int {
+func (p *proposals) weight() int {
 	if p.bytes == 0 {
 		for _, a := range p.Actions {
 			p.bytes += weight(a)

@@ -2,6 +2,8 @@ package perdure
 
 import (
 	"slices"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // step folds one entry into f, which the caller owns; slices inside f may be shared with other folds and are replaced,
@@ -141,14 +143,14 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	}
 	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a
 	// decision taken on another branch still finds what it decided.
-	keep := make([]Proposals, 0, 1)
+	keep := make([]proposals, 0, 1)
 	for _, p := range f.Proposals {
 		if slices.Contains(p.Decided, false) {
 			keep = append(keep, p)
 		}
 	}
 	keep = keep[max(0, len(keep)+1-maxAdvice):]
-	f.Proposals = append(keep, Proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
+	f.Proposals = append(keep, proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
 		Epoch: a.Epoch, Apart: a.Apart})
 	for size := 0; len(f.Proposals) > 1; { // the usual: one
 		for i := range f.Proposals {
@@ -159,7 +161,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 		f.Proposals, size = f.Proposals[1:], 0
 	}
-	f.Did = Evaluation
+	f.Did = phase.Evaluation
 }
 
 // leaveInbox takes the messages that were seen out of the inbox.
@@ -255,14 +257,14 @@ func (d *Decision) acts() bool {
 
 // offers reports whether a proposal is among those kept, so that a decision need not say what it is about.
 func (f *Fold) offers(advice Hash, index int64) bool {
-	return slices.ContainsFunc(f.Proposals, func(p Proposals) bool {
+	return slices.ContainsFunc(f.Proposals, func(p proposals) bool {
 		return p.Advice == advice && index >= 0 && index < int64(len(p.Actions))
 	})
 }
 
 // decide marks the proposal decided and returns the action the decision is about.
 func (f *Fold) decide(e *Entry, d *Decision) Action {
-	i := slices.IndexFunc(f.Proposals, func(p Proposals) bool { return p.Advice == d.Advice })
+	i := slices.IndexFunc(f.Proposals, func(p proposals) bool { return p.Advice == d.Advice })
 	if i < 0 || d.Index >= int64(len(f.Proposals[i].Actions)) || d.Index < 0 {
 		return d.Action
 	}
@@ -382,7 +384,7 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 	switch a := action.(type) {
 	case Execute:
 		if f.open(e, d, a) {
-			f.Did = Execution
+			f.Did = phase.Execution
 			if !d.Effect.Repeatable() {
 				f.acted(e, callKey(&a))
 			}
@@ -392,16 +394,16 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		if what, err := effectDigest(f.Agent, Hash{}, a); err == nil {
 			f.acted(e, what)
 		}
-		f.Did = Delegation
+		f.Did = phase.Delegation
 	case Mutate:
 		f.mutate(e, &a)
-		f.Did = Mutation
+		f.Did = phase.Mutation
 	case Sleep:
 		if f.Ended == nil {
 			f.Sleep = &Sleeping{Decision: e.Name, Since: e.Time, Sleep: a}
 			f.Recheck = nil
 		}
-		f.Did = Evaluation
+		f.Did = phase.Evaluation
 	case Wake:
 		f.wake(e, &a)
 	case End:
@@ -436,7 +438,7 @@ func (f *Fold) open(e *Entry, d *Decision, action Action) bool {
 
 // wake ends the sleep the decision names.
 func (f *Fold) wake(e *Entry, w *Wake) {
-	f.Did = Reentry
+	f.Did = phase.Reentry
 	f.follow(e)
 	if f.Sleep == nil || f.Sleep.Decision != w.Sleep {
 		f.conflict(e, "wake from a sleep that is not this one")

@@ -1,7 +1,6 @@
 package perdure
 
 import (
-	"context"
 	"slices"
 )
 
@@ -186,11 +185,4 @@ func (a *Agent) flags(policy Hash) []Draft {
 		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: "runtime", Notice: d}, Policy: policy})
 	}
 	return drafts
-}
-
-// flag records that something was decided twice.
-func (w *work) flag(ctx context.Context, s flagStep) error {
-	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first",
-		s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
-	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }

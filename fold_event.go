@@ -194,7 +194,7 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 // byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name,
 // only a node can tell who that is.
 func (q *Asking) byCharter() bool {
-	return !slices.ContainsFunc(q.Asked(), func(who string) bool { return who != AskedOwner })
+	return !slices.ContainsFunc(q.Asked(), func(who string) bool { return who != askedOwner })
 }
 
 // escalate moves a question on to more people. A stage that came already changes nothing.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // untilPaid advises to pay until a payment has come to ok, whatever came of those before.
@@ -205,7 +206,7 @@ func TestHearsayInAnAgentWithoutASeatIsSettledByAPerson(t *testing.T) {
 		put(t, n.Store, a.ID(), append(append([]*perdure.Entry{e}, more...), eve.all...)...)
 		for range 3 {
 			idle := run(t, n, a.ID())
-			if _, total := calls(seen); total != 0 || !idle.Is(perdure.RestDoubt) || !idle.Person {
+			if _, total := calls(seen); total != 0 || !idle.Is(phase.RestDoubt) || !idle.Person {
 				t.Fatalf("%d payments, idle %+v: want it in doubt", total, idle)
 			}
 			time.Sleep(time.Hour)

@@ -176,7 +176,7 @@ func (f *Fold) recordPoll(index int64, at Time, o *Outcome) {
 		return
 	}
 	s := *f.Sleep
-	p := Poll{Index: index, At: at, Signal: o.Signal, Result: o.Result}
+	p := poll{Index: index, At: at, Signal: o.Signal, Result: o.Result}
 	size := len(p.Result)
 	for i := range s.Polls {
 		if s.Polls[i].Index != index {
@@ -186,7 +186,7 @@ func (f *Fold) recordPoll(index int64, at Time, o *Outcome) {
 	if size > maxPollBytes {
 		p.Result = nil
 	}
-	i, found := slices.BinarySearchFunc(s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
+	i, found := slices.BinarySearchFunc(s.Polls, index, func(p poll, n int64) int { return int(p.Index - n) })
 	if found {
 		s.Polls = replaced(s.Polls, i, p)
 	} else {

@@ -2,10 +2,9 @@ package perdure
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Seat says where effects that must happen once may be decided: in one store, by its own id. Nodes that share the store
@@ -138,7 +137,7 @@ func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
 // agent alone if this store handed it over, or if another has the seat and this node leaves copies alone; nil: neither.
 func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	if c.Seated && !c.Seat.IsZero() && f.SeatElsewhere(c.Seat) && !f.rehearses() {
-		rest.because(Reason{Kind: RestElsewhere, Seat: f.Seats[0].At})
+		rest.because(Reason{Kind: phase.RestElsewhere, Seat: f.Seats[0].At})
 		return *rest
 	}
 	if c.Seat.IsZero() && !c.some || len(f.Seats) != 1 || !f.Seats[0].Given {
@@ -150,7 +149,7 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 		return sitStep{Of: of}
 	}
 	if s.At == c.Seat {
-		rest.because(Reason{Kind: RestGiven, Seat: s.At})
+		rest.because(Reason{Kind: phase.RestGiven, Seat: s.At})
 		return *rest
 	}
 	return nil
@@ -165,11 +164,11 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	case len(f.Seats) == 0:
 		return sitStep{}, false
 	case f.Disputed():
-		rest.because(Reason{Kind: RestDisputed, Seat: f.Seats[0].At})
+		rest.because(Reason{Kind: phase.RestDisputed, Seat: f.Seats[0].At})
 	case f.seatedAt(c.Seat):
 		return nil, true
 	default:
-		rest.because(Reason{Kind: RestElsewhere, Seat: f.Seats[0].At})
+		rest.because(Reason{Kind: phase.RestElsewhere, Seat: f.Seats[0].At})
 	}
 	rest.Person = true
 	return nil, false
@@ -177,12 +176,12 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 
 // fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on
 // where it is: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
-func (f *Fold) fromCopy(c *Capabilities, p *Proposals) bool {
+func (f *Fold) fromCopy(c *Capabilities, p *proposals) bool {
 	return !c.Seat.IsZero() && f.seatedAt(c.Seat) && f.fromCopyOf(p)
 }
 
 // fromCopyOf is fromCopy for whoever has the seat.
-func (f *Fold) fromCopyOf(p *Proposals) bool {
+func (f *Fold) fromCopyOf(p *proposals) bool {
 	if len(f.Seats) == 0 || f.rehearses() {
 		return false
 	}
@@ -211,143 +210,4 @@ func (c *Capabilities) bound(a Action) bool {
 	case Mutate, Sleep, Wake, End:
 	}
 	return false
-}
-
-// here is where the agents of this node have their seat. A store that does not know itself is where the node's key is.
-func (n *Node) here(ctx context.Context) (Hash, error) {
-	if at := n.placed.Load(); at != nil {
-		return *at, nil
-	}
-	at, err := n.place(ctx)
-	switch {
-	case err != nil:
-		return at, err
-	case at.IsZero():
-		return at, errors.New("this store cannot be told from its copies: it was opened only to look at")
-	}
-	n.placed.Store(&at)
-	return at, nil
-}
-
-func (n *Node) place(ctx context.Context) (Hash, error) {
-	if !n.Place.IsZero() {
-		return n.Place, nil
-	}
-	p, ok := n.Store.(Placed)
-	if !ok {
-		return HashOf(append([]byte("perdure-place\x00"), n.caps.Node[:]...)), nil
-	}
-	at, err := p.Place(ctx)
-	if err != nil {
-		return Hash{}, fmt.Errorf("tell this store from its copies: %w", err)
-	}
-	return at, nil
-}
-
-// sit records that the seat is in this store.
-func (w *work) sit(ctx context.Context, s sitStep) error {
-	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name,
-		Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
-}
-
-// GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or
-// any if that is zero. From then on nothing is done for the agent here. It keeps other nodes off the agent meanwhile,
-// and refuses (ErrConflict) while one is at work on it. To give what was given before, and not taken, changes nothing.
-func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
-	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
-		f := a.fold
-		switch {
-		case f.Ended != nil:
-			return nil, nil // nothing is decided for it any more
-		case f.Disputed() || len(f.Seats) > 0 && f.Seats[0].At != at:
-			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
-		case len(f.Seats) > 0 && f.Seats[0].Given && f.Seats[0].To == to:
-			return nil, nil
-		case len(f.Seats) == 0:
-			return nil, fmt.Errorf("%w: nobody has taken its seat yet: run it here first", ErrDenied)
-		}
-		// they tell their parent here
-		if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 {
-			return nil, fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it",
-				ErrConflict, f.Children[i].Agent.Short())
-		}
-		now := TimeOf(time.Now())
-		for i := range f.Open {
-			if o := &f.Open[i]; !o.Effect.Repeatable() && !o.Doubt && now < o.Deadline {
-				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict,
-					o.toolName(), o.Deadline, o.Decision.Short())
-			}
-		}
-		return SeatGiven{At: at, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
-	})
-}
-
-// TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner
-// may, or, if that is nobody trusted here, this node: what the other decides meanwhile may be done twice. A seat that
-// is free or was handed over needs no taking.
-func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
-	if why == "" {
-		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store",
-			id.Short())
-	}
-	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Hash) (Notice, error) {
-		f := a.fold
-		if err := n.speaksFor(a); err != nil {
-			return nil, err
-		}
-		if len(f.Seats) > 0 && f.seatedAt(at) {
-			return nil, nil
-		}
-		return SeatTaken{At: at, Of: f.seatClaims(), Lost: len(f.Seats) > 0, Note: why}, nil
-	})
-}
-
-// seated writes a notice about the seat of an agent that counts here, while no node works on it.
-func (n *Node) seated(ctx context.Context, verb string, id AgentID,
-	say func(*Agent, Hash) (Notice, error)) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
-		}
-	}()
-	c, err := n.claim(ctx, id)
-	if err != nil {
-		return err
-	}
-	w, err := n.begin(ctx, id)
-	if err != nil {
-		return errors.Join(err, c.release(ctx, nil, TimeOf(time.Now())))
-	}
-	defer func() { err = errors.Join(err, c.release(ctx, w.heads, w.due(Idle{}))) }()
-	if err := n.trust().Counts(w.a); err != nil {
-		return err
-	}
-	if err := w.behind.refusal(w.a); err != nil {
-		return err
-	}
-	notice, err := say(w.a, *n.placed.Load())
-	if err != nil || notice == nil {
-		return err
-	}
-	name := "seat-taken"
-	if _, given := notice.(SeatGiven); given {
-		name = "seat-given"
-	}
-	yields := w.yields
-	if err := w.addFlushed(ctx, Event{Name: name, By: n.Key.Name, Notice: notice}); err != nil {
-		return err
-	}
-	if w.yields != yields {
-		return fmt.Errorf("%w: somebody else wrote to it; try again", ErrConflict)
-	}
-	n.keep(w)
-	return n.index(ctx, w)
-}
-
-// speaksFor refuses what only the owner of an agent may do here, or this node if the owner is nobody trusted here.
-func (n *Node) speaksFor(a *Agent) error {
-	if owner := a.fold.Charter.Owner; owner != n.Key.Key() && n.trust().owned(a.fold, a.fold.Charter.Scope) {
-		return fmt.Errorf("%w: it is owned by %s, and this key is %s", ErrDenied, owner.Short(), n.Key.Key().Short())
-	}
-	return nil
 }

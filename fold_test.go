@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 func event(n Notice) Event { return Event{Name: "notice", Notice: n} }
@@ -39,7 +41,7 @@ End,O -> J
 		says("O", Event{Name: "late"}), says("J", allowed(Execute{Tool: "x"})))
 	a := d.agent()
 	f := a.fold
-	if f.State() != Terminated || f.Ended.Entry != d.name("End") || f.Sleep != nil {
+	if f.State() != phase.Terminated || f.Ended.Entry != d.name("End") || f.Sleep != nil {
 		t.Fatalf("got %v, ended by %v, sleep %v", f.State(), f.Ended, f.Sleep)
 	}
 	wantConflict(t, a, "the end stands")
@@ -296,7 +298,7 @@ G -> A -> H
 	if !a.fold.Contested {
 		t.Fatal("the agent goes on though two people own it")
 	}
-	if s, ok := Plan(a, Capabilities{All: true}, epoch).(Idle); !ok || !s.Person || !s.Is(RestContested) {
+	if s, ok := Plan(a, Capabilities{All: true}, epoch).(Idle); !ok || !s.Person || !s.Is(phase.RestContested) {
 		t.Errorf("got %+v, want to wait for a person", s)
 	}
 }

@@ -6,32 +6,35 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+
+	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/phase"
 )
 
-// DepthKind says what of a memory is there.
-type DepthKind uint8
+// depthKind says what of a memory is there.
+type depthKind uint8
 
 // Wire numbers are frozen. Do NOT reorder.
 const (
-	DepthFull    DepthKind = iota // every entry, every body that was not dropped
-	DepthHeaders                  // every entry, recent bodies
-	DepthLast                     // a snapshot and the entries after it
+	depthFull    depthKind = iota // every entry, every body that was not dropped
+	depthHeaders                  // every entry, recent bodies
+	depthLast                     // a snapshot and the entries after it
 )
 
 // CanonNames are the names of the wire numbers.
-func (DepthKind) CanonNames() []string { return []string{"full", "headers", "last"} }
+func (depthKind) CanonNames() []string { return []string{"full", "headers", "last"} }
 
-func (k DepthKind) String() string { return name(k) }
+func (k depthKind) String() string { return canon.NameOf(k) }
 
 // MarshalText writes the name.
-func (k DepthKind) MarshalText() ([]byte, error) { return marshalName(k, "depth") }
+func (k depthKind) MarshalText() ([]byte, error) { return canon.MarshalName(k, "depth") }
 
 // UnmarshalText reads a name.
-func (k *DepthKind) UnmarshalText(b []byte) error { return unmarshalName(k, "depth", b) }
+func (k *depthKind) UnmarshalText(b []byte) error { return canon.UnmarshalName(k, "depth", b) }
 
 // Depth is how deep into the past of an agent a capsule or a store reaches. The zero Depth is Full.
 type Depth struct {
-	Kind DepthKind `canon:"1,kind"`
+	Kind depthKind `canon:"1,kind"`
 	N    int64     `canon:"2,n,omitzero"` // of last: at least so many entries follow the snapshot
 }
 
@@ -40,12 +43,18 @@ var (
 	Full = Depth{}
 	// Headers holds every header, genesis, and the bodies from the newest snapshot on: every link and signature can be
 	// checked, the snapshot is taken on the word of who signed it.
-	Headers = Depth{Kind: DepthHeaders}
+	Headers = Depth{Kind: depthHeaders}
 )
 
 // Last holds the newest snapshot that at least n entries follow, and those; the whole memory if none is that old.
 // Last(0) is the newest snapshot, what came after it, and the hash of everything before.
-func Last(n int64) Depth { return Depth{Kind: DepthLast, N: max(n, 0)} }
+func Last(n int64) Depth { return Depth{Kind: depthLast, N: max(n, 0)} }
+
+// Valid reports whether it is one of the depths there are.
+func (d Depth) Valid() bool { return d.Kind == depthLast && d.N >= 0 || d.Kind < depthLast && d.N == 0 }
+
+// IsLast reports whether only the end of a memory is there: a snapshot and the entries after it.
+func (d Depth) IsLast() bool { return d.Kind == depthLast }
 
 // MarshalText writes the depth as String does.
 func (d Depth) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -69,11 +78,11 @@ func (d *Depth) UnmarshalText(b []byte) error {
 
 func (d Depth) String() string {
 	switch d.Kind {
-	case DepthFull:
+	case depthFull:
 		return "full"
-	case DepthHeaders:
+	case depthHeaders:
 		return "headers"
-	case DepthLast:
+	case depthLast:
 	}
 	return strconv.FormatInt(d.N, 10)
 }
@@ -90,10 +99,10 @@ func (d Depth) String() string {
 // only somebody's word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
 func (d Depth) Allows(e Effect) bool {
 	switch {
-	case e == Read || d.Kind == DepthFull:
+	case e == Read || d.Kind == depthFull:
 		return true
 	case e == Idempotent:
-		return d.Kind == DepthHeaders || d.N > 0
+		return d.Kind == depthHeaders || d.N > 0
 	}
 	return false
 }
@@ -101,9 +110,9 @@ func (d Depth) Allows(e Effect) bool {
 // Words say for people what a depth holds and what may be done with it.
 func (d Depth) Words() string {
 	switch {
-	case d.Kind == DepthFull:
+	case d.Kind == depthFull:
 		return "the whole memory"
-	case d.Kind == DepthHeaders:
+	case d.Kind == depthHeaders:
 		return "every header, but only recent bodies: it may read and repeat, but do nothing that must happen once"
 	case d.N > 0:
 		return "only the end of its memory: it may read and repeat, but do nothing that must happen once"
@@ -148,7 +157,7 @@ func (a *Agent) At(d Depth) *Agent {
 // came after it is folded; before it there may be genesis, and entries without their bodies, which are passed over. It
 // may range over entries a second time.
 func (d Depth) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
-	if d.Kind == DepthFull {
+	if d.Kind == depthFull {
 		return FoldEntries(entries)
 	}
 	a, err := foldPart(entries)
@@ -261,7 +270,7 @@ func (f *Fold) deepEnough(c *Capabilities, act Action, rest *Idle) bool {
 // tooShallow says that an effect needs more of the memory than is here.
 func (i *Idle) tooShallow(d Depth, tool string, e Effect) {
 	i.Person = true
-	i.because(Reason{Kind: RestShallow, Tool: tool, Effect: e, Depth: &d})
+	i.because(Reason{Kind: phase.RestShallow, Tool: tool, Effect: e, Depth: &d})
 }
 
 // unrooted is the refusal of the end of a memory whose snapshot is by somebody who is not trusted everywhere: in which
@@ -297,11 +306,11 @@ func isEnd(sorted []*Entry) bool {
 // stored is what a store holds at a depth, in few words.
 func (d Depth) stored() string {
 	switch d.Kind {
-	case DepthFull:
+	case depthFull:
 		return "all of its memory"
-	case DepthHeaders:
+	case depthHeaders:
 		return "only the headers of its past"
-	case DepthLast:
+	case depthLast:
 	}
 	return "only the end of its memory"
 }

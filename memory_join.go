@@ -57,7 +57,7 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error]) (*Agent, int,
 	error) {
 	id := here.ID()
-	if err := Mergeable(ctx, s, id, fresh); err != nil {
+	if err := Mergeable(Memory(ctx, s, id), fresh); err != nil {
 		return nil, 0, err
 	}
 	if err := t.Joins(here, Memory(ctx, s, id), fresh, func(Hash) bool { return false }); err != nil {

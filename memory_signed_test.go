@@ -85,7 +85,7 @@ func TestTallyGoesByTheClock(t *testing.T) {
 	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("cy", MayApprove, "acme"))
 	f := &Fold{Charter: Charter{Owner: people["owner"].key, Scope: "acme"}}
 	q := &Asking{Stage: 1, Votes: []Vote{{Origin: people["cy"].key, Approve: true}}, Verdict: Verdict{
-		Answer: Ask, Asked: []string{AskedOwner}, Escalate: []Escalation{{At: TimeOf(later(time.Hour)),
+		Answer: Ask, Asked: []string{askedOwner}, Escalate: []Escalation{{At: TimeOf(later(time.Hour)),
 			Asked: []string{"cy"}}},
 	}}
 	for after, want := range map[time.Duration]int{0: 0, time.Hour: 1} {

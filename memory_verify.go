@@ -54,7 +54,7 @@ const progressEvery = 4096
 // there. Parents come before children. It holds the recent entries only, unless branches lie further apart than those;
 // then it ranges over entries a second time and holds all.
 func Verify(entries iter.Seq2[*Entry, error], o VerifyOptions) (*Verified, error) {
-	if o.Depth.Kind == DepthLast {
+	if o.Depth.Kind == depthLast {
 		return verifyPart(entries, o)
 	}
 	v := newVerifier(o)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/seal"
 )
 
 // Node runs agents. It keeps nothing they depend on: kill it at any moment and another node goes on from the store. Its
@@ -29,7 +30,9 @@ type Node struct {
 	Guard   Guard        // refuses what must not enter memory; nil: everything may
 	Witness Witness      // remembers how far memories had come; nil: a store that was put back is not noticed
 	// opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
-	Vault         Vault
+	Vault seal.Vault
+	// Scopes of the agents it works on, and what is below them; none: any. Others are left to other nodes.
+	Scopes        []string
 	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
@@ -66,9 +69,9 @@ type Node struct {
 
 	mu    sync.Mutex
 	cache map[AgentID]*Agent
-	rests map[AgentID]resting // what this node has nothing to do for, until its heads change
-	told  bool                // the store tells of what arrives
-	loops map[*loop]bool      // that run
+	rests map[AgentID]leftAlone // what this node has nothing to do for, until its heads change
+	told  bool                  // the store tells of what arrives
+	loops map[*loop]bool        // that run
 
 	unheard map[AgentID]*unheard  // polls that were not recorded
 	working map[AgentID]int       // how many are at work on an agent here
@@ -83,8 +86,8 @@ type Node struct {
 	urged      atomic.Int64         // the Time of the last TryAgain
 }
 
-// resting is an agent this node found nothing to do for.
-type resting struct {
+// leftAlone is an agent this node found nothing to do for.
+type leftAlone struct {
 	head  Hash // of its heads; zero: whatever they are
 	until time.Time
 	known time.Time // when its heads were last known to be these; zero: something may have arrived
@@ -101,7 +104,8 @@ func (n *Node) init() error {
 	}
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Since: TimeOf(time.Now())}
+		n.caps = Capabilities{Node: n.Key.Key(), Scopes: n.Scopes, Tools: make(map[string]Spec, len(n.Tools)),
+			Since: TimeOf(time.Now())}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
@@ -113,7 +117,7 @@ func (n *Node) init() error {
 		}
 		slices.Sort(n.caps.Advisors)
 		n.trusted.Store(n.withKey(n.Trust))
-		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]resting{}, map[AgentID]*rehearsal{}
+		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]leftAlone{}, map[AgentID]*rehearsal{}
 		n.unheard = map[AgentID]*unheard{}
 		if _, err := io.ReadFull(entropy.Reader, n.instance[:]); err != nil {
 			n.instance = n.caps.Node // it is then kept apart from nodes with other keys only
@@ -237,8 +241,8 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	return c
 }
 
-// Needs is what an agent needs to go on that this node does not have: a tool, or an advisor as advisor:NAME. Empty: it
-// needs nothing, or waits for something else.
+// Needs is what an agent needs to go on that this node does not have: a tool, an advisor as advisor:NAME, or as
+// scope:SCOPE a node that works on agents of its scope. Empty: it needs nothing, or waits for something else.
 func (n *Node) Needs(ctx context.Context, id AgentID) (string, error) {
 	a, err := n.Load(ctx, id)
 	if err != nil {

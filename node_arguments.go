@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/perdure/perdure/seal"
 )
 
 // ArgumentChecker is a Tool that takes only arguments in one clean form, so that policy and people judge exactly what
@@ -134,7 +136,7 @@ func (c *schemaCheck) check(schema, value any, at string, depth int) error {
 		return fmt.Errorf("%snothing fits here", field(at))
 	}
 	s, ok := schema.(map[string]any)
-	if !ok || IsSealed(value) {
+	if !ok || seal.Is(value) {
 		return nil
 	}
 	if ref, ok := s["$ref"].(string); ok {

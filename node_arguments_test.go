@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/seal"
 )
 
 // dataJSON is JSON as Data.
@@ -87,7 +89,7 @@ func TestArgumentsAToolDoesNotTakeAreDeniedBeforePolicyIsAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tl := &choosy{tool{spec: perdure.Spec{Name: "files.read", Effect: perdure.Read}, call: ok}, check}
 			v, asked, called := judged(t, tl, dataJSON(t, `{"path":"./a"}`))
-			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments ||
+			if v.Answer != perdure.Deny || v.Rules[0] != ruling.Arguments ||
 				!strings.Contains(v.Reason, "want a") {
 				t.Errorf("got %+v, want a denial that says what is wanted", v)
 			}
@@ -113,7 +115,7 @@ const orderSchema = `{"type":"object","properties":{"item":{"type":"string"},"co
 
 func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	sealed, err := perdure.Seal(vault, "ana", dataJSON(t, `"Oslo"`))
+	sealed, err := seal.Data(vault, "ana", dataJSON(t, `"Oslo"`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,7 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 				}
 				return
 			}
-			if v.Answer != perdure.Deny || v.Rules[0] != perdure.RuleArguments || !strings.Contains(v.Reason, c.want) ||
+			if v.Answer != perdure.Deny || v.Rules[0] != ruling.Arguments || !strings.Contains(v.Reason, c.want) ||
 				len(v.Reason) > 2<<10 {
 				t.Errorf("got %+v, want a denial with %q", v, c.want)
 			}
@@ -230,7 +232,7 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 
 func TestAToolThatReconcilesSeesWhatWasSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	sealed, err := perdure.Seal(vault, "ana", dataJSON(t, `"ana@example.com"`))
+	sealed, err := seal.Data(vault, "ana", dataJSON(t, `"ana@example.com"`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // stranger is somebody no node here knows, who writes memories.
@@ -95,7 +96,7 @@ func TestNothingOfAStrangersAgentCounts(t *testing.T) {
 		s.write(body)
 		put(t, store, s.a.ID(), s.all...)
 		idle := run(t, n, s.a.ID())
-		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Is(perdure.RestHeld) || !idle.Person ||
+		if _, total := calls(seen); total != 0 || asked != 0 || !idle.Is(phase.RestHeld) || !idle.Person ||
 			!strings.Contains(idle.Reasons[0].Fault.Error(), s.key.Key().Short()) {
 			t.Errorf("%s: %d effects, asked %d times, idle %+v; want it held, and to hear whose entries they are", what,
 				total, asked, idle)
@@ -151,7 +152,7 @@ func TestTheToolSaysItsClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := run(t, n, s.a.ID())
-	if _, total := calls(seen); total != 0 || !idle.Is(perdure.RestDoubt) {
+	if _, total := calls(seen); total != 0 || !idle.Is(phase.RestDoubt) {
 		t.Errorf("%d effects, idle %+v: a payment on record as read must be in doubt", total, idle)
 	}
 }
@@ -190,7 +191,7 @@ func TestEntriesOfStrangersHoldAnAgent(t *testing.T) {
 	s.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
 		Approve: true}})
 	put(t, store, s.a.ID(), s.all...)
-	if idle := run(t, n, id); !idle.Is(perdure.RestHeld) {
+	if idle := run(t, n, id); !idle.Is(phase.RestHeld) {
 		t.Errorf("idle %+v, want it held for the stranger's vote", idle)
 	}
 	if _, total := calls(seen); total != 0 {
@@ -302,7 +303,7 @@ func TestAnOldCopyDoesNothing(t *testing.T) {
 	run(t, n, id)
 	put(t, old, id, before...)
 	back := &perdure.Node{Store: old, Key: n.Key, Policy: n.Policy, Tools: n.Tools, Advisors: n.Advisors, Witness: w}
-	if idle := run(t, back, id); !idle.Is(perdure.RestOlder) || !idle.Is(perdure.RestOlder) {
+	if idle := run(t, back, id); !idle.Is(phase.RestOlder) || !idle.Is(phase.RestOlder) {
 		t.Errorf("idle %+v, want to hear that the copy is old", idle)
 	}
 	if _, total := calls(seen); total != 1 {
@@ -325,7 +326,7 @@ func TestABlindNodeDoesNothingThatMustHappenOnce(t *testing.T) {
 	id := create(t, n, perdure.Genesis{})
 	idle := run(t, n, id)
 	_, reads := calls(looked)
-	if _, total := calls(paid); total != 0 || reads != 1 || !idle.Is(perdure.RestBlind) || idle.Until == 0 {
+	if _, total := calls(paid); total != 0 || reads != 1 || !idle.Is(phase.RestBlind) || idle.Until == 0 {
 		t.Errorf("%d payments and %d looks, idle %+v: want to hear that it waits", total, reads, idle)
 	}
 	w.fault = nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // collecting is what a running node remembers between collections of one agent, so that one at rest costs nothing.
@@ -61,7 +63,7 @@ func (n *Node) collectDue(ctx context.Context, pruner Pruner, l *Listing, agents
 		c = new(collecting)
 		agents[id] = c
 	}
-	if c.live && l.State != Terminated {
+	if c.live && l.State != phase.Terminated {
 		return nil
 	}
 	if err := c.look(ctx, n.Store, id, looks); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // idleMoves are what an advisor may propose that leads to nothing by itself.
@@ -112,7 +113,7 @@ func TestWhoWasStoppedInACircleGoesOnWhenToldSomething(t *testing.T) {
 	}))
 	id := create(t, n, perdure.Genesis{})
 	idle := run(t, n, id)
-	if !idle.Person || !idle.Is(perdure.RestCircling) {
+	if !idle.Person || !idle.Is(phase.RestCircling) {
 		t.Errorf("it rests so: %+v", idle)
 	}
 	count := load(t, store, id).Count

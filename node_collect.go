@@ -326,22 +326,16 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 	return nil
 }
 
-// Mergeable refuses entries (entry.body-present) that, once added to the memory of an agent in a store, would keep it
-// from being folded: they were written on what came before a snapshot that stands for bodies that are gone. Ask it
-// before entries of another copy are added. The sequence holds parents before children; what of it the store has is
-// left out.
-func Mergeable(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
-	err := MergeableInto(Memory(ctx, s, id), entries)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// MergeableInto is Mergeable for a memory that is in no store. It ranges over both sequences several times.
-func MergeableInto(memory, entries iter.Seq2[*Entry, error]) error {
+// Mergeable refuses entries (entry.body-present) that, once added to a memory, would keep it from being folded: they
+// were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another
+// copy are added. The entries hold parents before children; what of them is in the memory is left out. A memory that is
+// not there (ErrNotFound) takes everything. Both sequences are ranged over several times.
+func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 	have, bare := map[Hash]bool{}, false
 	for e, err := range memory {
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/seal"
 )
 
 func TestCollectingDropsBodiesAndEverythingStillVerifies(t *testing.T) {
@@ -69,7 +70,7 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := perdure.Seal(vault, "ana", plain)
+	sealed, err := seal.Data(vault, "ana", plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 	if len(got) != 1 {
 		t.Errorf("the tool was called with erased arguments: %v", got)
 	}
-	if _, err := perdure.Unseal(vault, args); !errors.Is(err, perdure.ErrErased) {
+	if _, err := seal.Open(vault, args); !errors.Is(err, seal.ErrErased) {
 		t.Errorf("got %v, want ErrErased", err)
 	}
 	if _, err := perdure.Verify(perdure.Memory(t.Context(), store, id), perdure.VerifyOptions{}); err != nil {
@@ -119,7 +120,7 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 
 // brittleVault is a vault whose keys cannot be destroyed, and which says what the agent knew when somebody tried.
 type brittleVault struct {
-	perdure.Vault
+	seal.Vault
 	tried func() error
 }
 

@@ -140,7 +140,7 @@ func (h *horizon) step(op string, which int) {
 			return
 		}
 		c := h.copies[which%len(h.copies)]
-		err := perdure.Mergeable(h.t.Context(), h.pruned, h.id, perdure.Memory(h.t.Context(), c, h.id))
+		err := perdure.Mergeable(perdure.Memory(h.t.Context(), h.pruned, h.id), perdure.Memory(h.t.Context(), c, h.id))
 		if errors.Is(err, perdure.ErrRejected) {
 			h.refused++
 			return

@@ -184,7 +184,7 @@ func (w *work) tooLate(ctx context.Context, id AgentID) bool {
 	if _, err := a.Apply(w.pending...); !errors.Is(err, ErrBehind) {
 		return false
 	}
-	return Mergeable(ctx, w.n.Store, id, func(yield func(*Entry, error) bool) {
+	return Mergeable(Memory(ctx, w.n.Store, id), func(yield func(*Entry, error) bool) {
 		for _, e := range w.pending {
 			if !yield(e, nil) {
 				return

@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
 func (w *work) tellLack(idle *Idle) error {
 	note := ""
+	if strings.HasPrefix(idle.Needs, scopeNeed) {
+		return nil
+	}
 	if name, advisor := strings.CutPrefix(idle.Needs, advisorTool("")); advisor && w.n.Advisors[name] == nil {
 		note = strings.TrimSpace("this node has no advisor " + name)
 	} else if !advisor && idle.Needs != "" && w.n.tool(idle.Needs) == nil {
@@ -120,7 +125,7 @@ func (w *work) addAdvice(a *Advice) error {
 
 // advise asks an advisor and turns a panic into an error. One that does not return when this node stops is left behind.
 func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice, error) {
-	ctx, over := n.observe(ctx, Begun{What: ObservedAdvice, Agent: a.ID(), Name: a.fold.Intent.Name,
+	ctx, over := n.observe(ctx, Begun{What: phase.StepConsult, Agent: a.ID(), Name: a.fold.Intent.Name,
 		Advisor: a.fold.Intent.Advisor})
 	call := func() (advice Advice, err error) {
 		defer func() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/trace"
 )
 
 // callContext is the context of a call under way: part of a trace, and over when the node gives the call up, when it is
@@ -12,7 +14,7 @@ import (
 type callContext struct {
 	node     context.Context // ends when the node gives the call up
 	deadline time.Time       // zero: none
-	span     spanContext     // zero: part of the trace of node, if that is of one
+	span     trace.Span      // zero: part of the trace of node, if that is of one
 
 	mu    sync.Mutex
 	made  context.Context // what stands for it once somebody has looked
@@ -26,7 +28,7 @@ type callContext struct {
 func newCall(ctx context.Context) *callContext { return &callContext{node: ctx} }
 
 // trace makes the call part of a trace, on account of an entry. It is called before anybody looks.
-func (c *callContext) trace(t TraceID, cause Hash) { c.span = spanOf(t, cause) }
+func (c *callContext) trace(t trace.ID, cause Hash) { c.span = spanOf(t, cause) }
 
 // cancel ends the call for a reason; the first one counts.
 func (c *callContext) cancel(cause error) {
@@ -76,7 +78,7 @@ func (c *callContext) Deadline() (time.Time, bool) {
 }
 
 func (c *callContext) Value(key any) any {
-	if _, ok := key.(traceKey); ok && c.span != (spanContext{}) {
+	if c.span != (trace.Span{}) && trace.Asked(key) {
 		return c.span
 	}
 	return c.looked().Value(key) // package context asks it for what to cancel with it
@@ -85,11 +87,11 @@ func (c *callContext) Value(key any) any {
 // tracedContext is a context that is part of a trace.
 type tracedContext struct {
 	context.Context
-	span spanContext
+	span trace.Span
 }
 
 func (c *tracedContext) Value(key any) any {
-	if _, ok := key.(traceKey); ok {
+	if trace.Asked(key) {
 		return c.span
 	}
 	return c.Context.Value(key)

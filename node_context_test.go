@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/trace"
 )
 
 // TestCallsEndAsContextsDo holds the context of a call against what package context makes of the same, for who looks
@@ -109,19 +111,19 @@ func TestCallsHaveTheEarlierDeadline(t *testing.T) {
 }
 
 func TestCallsArePartOfTheirTrace(t *testing.T) {
-	outer, err := WithTraceparent(t.Context(), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	outer, err := trace.With(t.Context(), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := newCall(outer)
-	if got, want := Traceparent(c), Traceparent(outer); got != want {
+	if got, want := trace.Parent(c), trace.Parent(outer); got != want {
 		t.Errorf("a call without a trace of its own is in %s, want that of its node, %s", got, want)
 	}
 	c = newCall(outer)
-	c.trace(TraceID{1}, Hash{2})
+	c.trace(trace.ID{1}, Hash{2})
 	sub, cancel := context.WithCancel(c)
 	defer cancel()
-	if got, want := Traceparent(sub), "00-01000000000000000000000000000000-0200000000000000-01"; got != want {
+	if got, want := trace.Parent(sub), "00-01000000000000000000000000000000-0200000000000000-01"; got != want {
 		t.Errorf("a call in a trace is in %s, want %s", got, want)
 	}
 }

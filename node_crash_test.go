@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // The crash matrix: agents whose nodes die at every point between advice, decision, effect and outcome. What really
@@ -282,7 +283,7 @@ func (w *world) run(t *testing.T, r *rand.Rand, once perdure.Effect) {
 
 // settle does what a person does about effects in doubt: looks at the ledger and says.
 func (w *world) settle(ctx context.Context, n *perdure.Node, a *perdure.Agent, idle perdure.Idle) {
-	if !idle.Person || !idle.Is(perdure.RestDoubt) {
+	if !idle.Person || !idle.Is(phase.RestDoubt) {
 		return
 	}
 	for _, o := range a.Fold().Open {

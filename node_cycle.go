@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
 )
 
 // work is one node's work on one agent: the agent with the entries written so far, and those of them that are not
@@ -34,7 +37,7 @@ type work struct {
 	wrote  bool   // something was
 	retold []Hash // the polls whose note this node wrote, and not their tool: it says how often they told nothing new
 
-	begun TraceID // the trace of an agent that has none
+	begun trace.ID // the trace of an agent that has none
 }
 
 // Cycle does one step for the agent: what Plan says, up to and including its durable record. It returns the step.
@@ -187,13 +190,13 @@ const loadRetry = 5 * time.Second
 func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return idleFor(Reason{Kind: RestStopping, Until: TimeOf(time.Now())}), errors.Join(err, w.flush(ctx))
+			return idleFor(Reason{Kind: phase.RestStopping, Until: TimeOf(time.Now())}), errors.Join(err, w.flush(ctx))
 		}
 		if w.stopping() {
-			return idleFor(Reason{Kind: RestStopping, Until: TimeOf(time.Now())}), w.flush(ctx)
+			return idleFor(Reason{Kind: phase.RestStopping, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		if over != nil && over(w.cycles) {
-			return idleFor(Reason{Kind: RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
+			return idleFor(Reason{Kind: phase.RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		step, err := w.observedCycle(ctx)
 		if err != nil {
@@ -206,7 +209,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 				return s, err
 			} // else others wrote meanwhile, and there may be something to do after all
 		case announceStep:
-			return idleFor(Reason{Kind: RestEnded}), nil
+			return idleFor(Reason{Kind: phase.RestEnded}), nil
 		case flagStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep, escalateStep,
 			finishStep:
 		}
@@ -240,8 +243,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error) {
 	switch s := step.(type) {
 	case Idle:
-		w.copied = s.Is(RestGiven, RestDisputed, RestElsewhere)
-		if s.Is(RestShallow) { // its past may arrive without an entry on top
+		w.copied = s.Is(phase.RestGiven, phase.RestDisputed, phase.RestElsewhere)
+		if s.Is(phase.RestShallow) { // its past may arrive without an entry on top
 			s.Until = earliest(s.Until, TimeOf(now.Add(heldLook)))
 		}
 		return s, w.tellLack(&s)
@@ -356,12 +359,12 @@ func (w *work) escalate(ctx context.Context, s escalateStep) error {
 
 // trace begins one for an agent that was told nothing since entries have traces; else it is none, and memory says
 // which.
-func (w *work) trace() TraceID {
+func (w *work) trace() trace.ID {
 	if !w.a.fold.Trace.IsZero() {
-		return TraceID{}
+		return trace.ID{}
 	}
 	if w.begun.IsZero() {
-		w.begun = newTrace()
+		w.begun = trace.New()
 	}
 	return w.begun
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // decideAll asks policy about a proposal, and about those after it that may run beside it; then performs what was
@@ -105,11 +107,11 @@ func (w *work) pronounce(ctx context.Context, d decideStep, spec *Spec, dec *Dec
 	}
 	switch why := r.refuse(d.Action, spec); {
 	case d.Outdated != "":
-		dec.Verdict = Verdict{Rules: []string{RuleOutdated}, Reason: d.Outdated}
+		dec.Verdict = Verdict{Rules: []string{ruling.Outdated}, Reason: d.Outdated}
 	case why != "":
 		dec.Verdict = Verdict{Rules: []string{"runtime.rehearsal"}, Reason: why + "; a live fork acts for itself"}
 	case r.has(d.Action): // nothing happens outside, so there is nothing to permit, to pay for or to be in doubt about
-		dec.Verdict = Verdict{Answer: Allow, Rules: []string{RuleRecord},
+		dec.Verdict = Verdict{Answer: Allow, Rules: []string{ruling.Record},
 			Reason: "it is answered from the record of " + r.parent.Short()}
 		dec.Effect, dec.Reserve, dec.Key = Read, nil, Hash{}
 	default:

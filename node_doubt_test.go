@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAToolCanSayAtOnceThatNobodyKnows(t *testing.T) {
 		id := create(t, n, perdure.Genesis{})
 		start := time.Now()
 		idle := run(t, n, id)
-		if !idle.Person || !idle.Is(perdure.RestDoubt) || time.Since(start) > 0 {
+		if !idle.Person || !idle.Is(phase.RestDoubt) || time.Since(start) > 0 {
 			t.Errorf("idle %+v after %v, want a person asked at once", idle, time.Since(start))
 		}
 		o := load(t, store, id).Open[0]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/seal"
 )
 
 func TestHandedOverAgentBelongsToTheNewKey(t *testing.T) {
@@ -55,7 +56,7 @@ func TestErasingNeedsSomethingSealed(t *testing.T) {
 	if _, err := n.Erase(t.Context(), id, "ann", ""); !errors.Is(err, perdure.ErrNotFound) {
 		t.Fatalf("got %v, want that nothing was sealed for ann", err)
 	}
-	if _, err := perdure.Seal(n.Vault, "ann", perdure.Data{1}); err != nil {
+	if _, err := seal.Data(n.Vault, "ann", perdure.Data{1}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // asked is an advisor that costs something to ask, as a function.
@@ -261,7 +262,7 @@ func TestAnAgentWithoutMoneyRests(t *testing.T) {
 				[]perdure.Action{perdure.End{Signal: perdure.OK}})
 			for range 3 {
 				idle := s.run()
-				if !idle.Person || !idle.Is(perdure.RestBudget) ||
+				if !idle.Person || !idle.Is(phase.RestBudget) ||
 					!strings.Contains(idle.Reasons[0].Note, "the budget is used up ("+name) {
 					t.Fatalf("got %+v, want it to wait for a grant", idle)
 				}

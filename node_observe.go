@@ -1,6 +1,10 @@
 package perdure
 
-import "context"
+import (
+	"context"
+
+	"github.com/perdure/perdure/phase"
+)
 
 // Observer is told what a node does while it does it, for traces and metrics. It is called by many goroutines at once,
 // must be quick, and changes nothing of what the node does.
@@ -10,16 +14,9 @@ type Observer interface {
 	Begin(ctx context.Context, b Begun) (context.Context, func(Over))
 }
 
-// The kinds of what is observed.
-const (
-	ObservedCycle  = "cycle"  // one step for an agent
-	ObservedAdvice = "advice" // an advisor is asked
-	ObservedCall   = "call"   // a tool is called
-)
-
 // Begun is something that begins.
 type Begun struct {
-	What     string // ObservedCycle, ObservedAdvice or ObservedCall
+	What     phase.Step // StepConsult: an advisor is asked; StepPerform: a tool is called; none: one cycle of an agent
 	Agent    AgentID
 	Name     string // of the agent
 	Advisor  string // that is asked; empty: the node's own
@@ -29,9 +26,9 @@ type Begun struct {
 
 // Over is how it ended.
 type Over struct {
-	Step   StepKind // of a cycle: what was done
-	Signal Signal   // of advice and calls
-	Model  string   // that was asked
+	Step   phase.Step // of a cycle: what was done
+	Signal Signal     // of advice and calls
+	Model  string     // that was asked
 	Usage  *Usage
 	Err    error
 }
@@ -51,9 +48,9 @@ func (w *work) observedCycle(ctx context.Context) (Step, error) {
 	}
 	f := w.a.fold
 	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name),
-		Begun{What: ObservedCycle, Agent: w.a.ID(), Name: f.Intent.Name})
+		Begun{Agent: w.a.ID(), Name: f.Intent.Name})
 	step, err := w.cycle(seen)
-	o := Over{Step: StepIdle, Err: err}
+	o := Over{Step: phase.StepIdle, Err: err}
 	if step != nil {
 		o.Step = step.Doing().What
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/seal"
 )
 
 // effect is an allowed action to perform.
@@ -234,7 +237,7 @@ func (w *work) call(c *callContext, e *effect) called {
 		}
 		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again,
 			Caller: e.caller}
-		if call.Args, err = Unseal(n.Vault, a.Args); err != nil {
+		if call.Args, err = seal.Open(n.Vault, a.Args); err != nil {
 			break
 		}
 		c.trace(w.a.traceOf(e.open.Decision), e.open.Decision)
@@ -293,7 +296,7 @@ func (r *Result) fill(o *Outcome, latency time.Duration) {
 // callTool calls a tool and turns a panic into an error. One that does not return when this node stops is left behind:
 // errLeft.
 func (n *Node) callTool(ctx, node context.Context, t Tool, c Call, once bool) (Result, error) {
-	b := Begun{What: ObservedCall, Agent: c.Agent, Decision: c.Decision}
+	b := Begun{What: phase.StepPerform, Agent: c.Agent, Decision: c.Decision}
 	if n.Observer != nil {
 		b.Tool, b.Name = t.Spec().Name, c.Caller.Intent.Name
 	}
@@ -365,7 +368,7 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	cctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	var res Result
-	args, err := Unseal(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
+	args, err := seal.Open(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
 		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(),
 			Args: args, Again: true, Caller: w.a.fold})

@@ -7,21 +7,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/internal/ruling"
+	"github.com/perdure/perdure/phase"
 )
 
-// The rules that verdicts name besides those of a policy.
-const (
-	// RuleDefault is how a policy names the rule by which it denies what nothing permits.
-	RuleDefault = "policy.default"
-	// RuleArguments denies a call for the form of its arguments.
-	RuleArguments = "runtime.arguments"
-	// RuleOutdated denies a proposal because of what happened since it was made.
-	RuleOutdated = "runtime.outdated"
-	// RuleRecord lets a call of a rehearsing fork pass that its parent's record answers.
-	RuleRecord = "runtime.record"
-	// RuleRest lets an agent sleep or end although policy does not permit it.
-	RuleRest = "runtime.rest"
-)
+// RuleDefault is how a policy names the rule by which it denies what nothing permits.
+const RuleDefault = "policy.default"
 
 // runtimeVerdict is the verdict of what the runtime does by itself, without a proposal.
 func (n *Node) runtimeVerdict(rule string) Verdict {
@@ -37,7 +29,7 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	if x, ok := r.Action.(Execute); ok { // before policy and people: they judge what the tool would do, or nothing
 		if err := n.checkArguments(&x); err != nil {
 			reason := clipped(fmt.Sprintf("arguments of %s: %v", x.Tool, err), maxArgumentReason)
-			return Verdict{Answer: Deny, Rules: []string{RuleArguments}, Reason: reason}
+			return Verdict{Answer: Deny, Rules: []string{ruling.Arguments}, Reason: reason}
 		}
 	}
 	if n.Policy == nil && !rests(r.Action) {
@@ -69,7 +61,7 @@ func rests(a Action) bool {
 // restVerdict lets an agent rest whatever policy says: one that may do neither would go on until somebody stops it.
 func restVerdict(said *Verdict) Verdict {
 	v := *said
-	v.Answer, v.Rules = Allow, append([]string{RuleRest}, said.Rules...)
+	v.Answer, v.Rules = Allow, append([]string{ruling.Rest}, said.Rules...)
 	v.Quorum, v.Expires, v.Asked, v.Escalate = 0, 0, nil, nil
 	v.Reason = "nothing keeps an agent from sleeping or ending; policy says " + min(said.Answer, Allow).String() +
 		noted(said.Reason)
@@ -99,7 +91,7 @@ func sleepsOn(v *Verdict, now time.Time) Idle {
 	if why == "" {
 		why = strings.Join(v.Rules, ", ")
 	}
-	return idleFor(Reason{Kind: RestPolicy, Until: TimeOf(now.Add(wakeAgain)), Note: why})
+	return idleFor(Reason{Kind: phase.RestPolicy, Until: TimeOf(now.Add(wakeAgain)), Note: why})
 }
 
 // judged is a step after a look at policy, if it is given: the wake of an agent that policy denies is no step to take.

@@ -15,7 +15,7 @@ const pollRecord = 10 * time.Minute
 // Losing it costs a poll that comes early.
 type unheard struct {
 	heads []Hash // of the memory they told nothing new of
-	polls []Poll // the last of each
+	polls []poll // the last of each
 	count map[int64]int64
 }
 
@@ -55,7 +55,7 @@ func (w *work) hush() bool {
 		return false
 	}
 	decided := map[Hash]Decision{}
-	var same []Poll
+	var same []poll
 	for _, e := range w.pending {
 		switch b := e.content.(type) {
 		case Decision:
@@ -81,29 +81,29 @@ func (w *work) hush() bool {
 
 // repeats is the poll that a decision and its outcome are, if the answer is the one on record, and that is not long
 // ago. What costs anything, or says more than an answer, is no repetition; said: its tool has said something.
-func (f *Fold) repeats(d Decision, o *Outcome, at Time, said bool) (Poll, bool) {
+func (f *Fold) repeats(d Decision, o *Outcome, at Time, said bool) (poll, bool) {
 	x, _ := d.Action.(Execute)
 	index, isPoll := pollIndex(x.Call)
 	limit := f.Intent.Budget // what counts calls counts polls
 	costs := limit != nil && limit.Calls != nil || o.Spend != nil && (o.Spend.Cost != 0 || o.Spend.Tokens != 0)
 	if !isPoll || d.Effect != Read || o.Signal != OK || costs || o.Set != nil || said || o.Taint && f.Taint.IsZero() {
-		return Poll{}, false
+		return poll{}, false
 	}
-	i := slices.IndexFunc(f.Sleep.Polls, func(p Poll) bool { return p.Index == index })
+	i := slices.IndexFunc(f.Sleep.Polls, func(p poll) bool { return p.Index == index })
 	if i < 0 {
-		return Poll{}, false
+		return poll{}, false
 	}
 	was := f.Sleep.Polls[i]
 	if was.Signal != OK || !bytes.Equal(was.Result, o.Result) || at-was.At >= Time(pollRecord.Milliseconds()) ||
 		at < was.At {
-		return Poll{}, false
+		return poll{}, false
 	}
 	was.At = at
 	return was, true
 }
 
 // hush remembers polls that told nothing new of an agent.
-func (n *Node) hush(a *Agent, polls []Poll) {
+func (n *Node) hush(a *Agent, polls []poll) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	u := n.unheard[a.ID()]
@@ -120,7 +120,7 @@ func (n *Node) hush(a *Agent, polls []Poll) {
 	next := &unheard{heads: u.heads, count: u.count, polls: slices.Clone(u.polls)}
 	for _, p := range polls {
 		next.count[p.Index]++
-		if i := slices.IndexFunc(next.polls, func(q Poll) bool { return q.Index == p.Index }); i >= 0 {
+		if i := slices.IndexFunc(next.polls, func(q poll) bool { return q.Index == p.Index }); i >= 0 {
 			next.polls[i] = p
 		} else {
 			next.polls = append(next.polls, p)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
+	"github.com/perdure/perdure/phase"
 )
 
 // resting is a node with one agent that proposes lists of actions one after the other, the last again and again.
@@ -107,9 +109,9 @@ func TestNothingKeepsAnAgentFromSleepingOrEnding(t *testing.T) {
 				}
 				for _, d := range s.decisions() {
 					if _, wakes := d.Action.(perdure.Wake); !wakes &&
-						(d.Verdict.Rules[0] != perdure.RuleRest || d.Verdict.Answer != perdure.Allow ||
+						(d.Verdict.Rules[0] != ruling.Rest || d.Verdict.Answer != perdure.Allow ||
 							d.Verdict.Quorum != 0 || !strings.Contains(d.Verdict.Reason, "policy says")) {
-						t.Errorf("got %+v, want it allowed by %s", d.Verdict, perdure.RuleRest)
+						t.Errorf("got %+v, want it allowed by %s", d.Verdict, ruling.Rest)
 					}
 				}
 			})
@@ -148,7 +150,7 @@ func TestAnAgentWithoutCallsLeftIsNotAskedForEver(t *testing.T) {
 	s := newResting(t, perdure.Genesis{Intent: perdure.Intent{Budget: &perdure.Budget{Calls: &one}}},
 		[]perdure.Action{perdure.Execute{Tool: "look"}})
 	idle := s.run()
-	if f := s.fold(); f.Turns > 1+3 || !idle.Person || !idle.Is(perdure.RestBudget) {
+	if f := s.fold(); f.Turns > 1+3 || !idle.Person || !idle.Is(phase.RestBudget) {
 		t.Errorf("got %d turns and %+v, want it to wait for a grant", f.Turns, idle)
 	}
 }
@@ -165,7 +167,7 @@ func TestAPolicyKeepsAnAgentAsleep(t *testing.T) {
 		before := s.fold().Count
 		for range 5 {
 			idle := s.run()
-			if !idle.Is(perdure.RestPolicy) || idle.Until <= perdure.TimeOf(time.Now()) {
+			if !idle.Is(phase.RestPolicy) || idle.Until <= perdure.TimeOf(time.Now()) {
 				t.Fatalf("got %+v, want it to sleep on, and to be looked at later", idle)
 			}
 		}

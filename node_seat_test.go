@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // payers are two nodes with a store each, for an agent that pays once and ends. The agent is in both stores.
@@ -51,7 +52,7 @@ func (p *payers) together(t *testing.T) {
 func TestACopyDecidesNoOnceEffect(t *testing.T) {
 	p := newPayers(t)
 	idle := run(t, p.b, p.id)
-	if p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere) || !idle.Person {
+	if p.paid() != 0 || !idle.Is(phase.RestGiven, phase.RestDisputed, phase.RestElsewhere) || !idle.Person {
 		t.Fatalf("the copy paid %d times and is %+v", p.paid(), idle)
 	}
 	run(t, p.a, p.id)
@@ -110,8 +111,8 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "moving"); err != nil {
 		t.Fatal(err)
 	}
-	if idle := run(t, p.a, p.id); p.paid() != 0 || !idle.Is(perdure.RestGiven, perdure.RestDisputed,
-		perdure.RestElsewhere) {
+	if idle := run(t, p.a, p.id); p.paid() != 0 || !idle.Is(phase.RestGiven, phase.RestDisputed,
+		phase.RestElsewhere) {
 		t.Fatalf("whoever handed it over goes on: %+v", idle)
 	}
 	before := load(t, p.here, p.id).Count
@@ -129,6 +130,29 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	run(t, p.a, p.id)
 	if f := load(t, p.here, p.id); p.paid() != 1 || len(f.Conflicts) > 0 {
 		t.Errorf("paid %d times, conflicts %v", p.paid(), f.Conflicts)
+	}
+}
+
+// An agent that arrived with its seat can be handed on before anybody has run it here.
+func TestASeatIsHandedOnUnused(t *testing.T) {
+	p := newPayers(t)
+	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	merge(t, p.here, p.there, p.id)
+	if err := p.b.GiveSeat(t.Context(), p.id, perdure.Key{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if f := load(t, p.there, p.id); len(f.Seats) != 1 || !f.Seats[0].Given || f.Seats[0].Epoch != 2 {
+		t.Errorf("the seat is %+v, want one that was taken and handed over", f.Seats)
+	}
+	merge(t, p.there, p.here, p.id)
+	run(t, p.b, p.id)
+	if p.paid() != 0 {
+		t.Error("whoever handed it on goes on")
+	}
+	if run(t, p.a, p.id); p.paid() != 1 {
+		t.Errorf("paid %d times where the seat came back to", p.paid())
 	}
 }
 

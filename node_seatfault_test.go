@@ -162,7 +162,8 @@ func handOverBesideCollection(t *testing.T, order string, at int, after, kill bo
 		}
 	}
 	taken := func(from, to *perdure.MemStore) {
-		if err := perdure.Mergeable(t.Context(), to, p.id, perdure.Memory(t.Context(), from, p.id)); err != nil {
+		err := perdure.Mergeable(perdure.Memory(t.Context(), to, p.id), perdure.Memory(t.Context(), from, p.id))
+		if err != nil {
 			t.Fatalf("it cannot be taken in: %v", err)
 		}
 		merge(t, from, to, p.id)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // merge puts the memory of an agent in one store into another.
@@ -85,7 +86,7 @@ func TestANodeStopsWhenItsDecisionsComeToNothing(t *testing.T) {
 		a = next
 	}
 	idle := run(t, n, id)
-	if !idle.Person || !idle.Is(perdure.RestSpinning) {
+	if !idle.Person || !idle.Is(phase.RestSpinning) {
 		t.Fatalf("idle with %+v, want to hear that it stopped", idle)
 	}
 	if got := load(t, store, id).Count; got != a.Fold().Count {

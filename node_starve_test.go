@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // claims is a store that counts claims and reads of heads.
@@ -125,7 +126,7 @@ func TestWhatOneNodeDoesNotTrustAnotherGoesOnWith(t *testing.T) {
 	id := create(t, able, perdure.Genesis{})
 	wary := &perdure.Node{Store: s, Key: stranger, Policy: perdure.PolicyFunc(allow),
 		Advisors: map[string]perdure.Advisor{"": end}}
-	if idle := run(t, wary, id); !idle.Is(perdure.RestHeld) {
+	if idle := run(t, wary, id); !idle.Is(phase.RestHeld) {
 		t.Fatalf("got %+v, want that it is held", idle)
 	}
 	for look, err := range s.Due(t.Context(), time.Now()) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // scripted is an instant advisor that proposes what a function of the turn says.
@@ -534,7 +535,7 @@ func TestStartingAnAgentThatSleepsIsOneCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := load(t, store, a.ID()); f.State() != perdure.Dormant || store.n.Load() != 1 {
+	if f := load(t, store, a.ID()); f.State() != phase.Dormant || store.n.Load() != 1 {
 		t.Errorf("got state %s after %d commits, want dormant after 1", f.State(), store.n.Load())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Witness remembers, outside the store, how far memories had come. A store, or the file of one agent, that was put back
@@ -59,7 +61,7 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	older := idlePerson(Reason{Kind: RestOlder, Entry: missing[0]})
+	older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0]})
 	return &older, nil
 }
 

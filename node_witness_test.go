@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // anyState moves every state to every schema as it is.
@@ -60,7 +61,7 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 		}
 		write(t, back(), id)
 		idle := run(t, back(), id)
-		if _, total := calls(seen); total != 1 || !idle.Is(perdure.RestOlder) {
+		if _, total := calls(seen); total != 1 || !idle.Is(phase.RestOlder) {
 			t.Errorf("%s: paid %d times, idle %+v; want 1, and to hear that the copy is old", what, total, idle)
 		}
 	}
@@ -84,7 +85,7 @@ func TestARunningNodeAsksHowFarOtherCopiesCame(t *testing.T) {
 		run(t, &perdure.Node{Store: file, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
 			Advisors: n.Advisors, Place: n.Place, Witness: n.Witness}, id)
 		idle := run(t, n, id)
-		if _, total := calls(seen); total != 1 || !idle.Is(perdure.RestOlder) {
+		if _, total := calls(seen); total != 1 || !idle.Is(phase.RestOlder) {
 			t.Errorf("paid %d times, idle %+v; want 1, and to hear that the copy is old", total, idle)
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 const (
@@ -44,7 +46,7 @@ func (a *Agent) circles() *Reason {
 			return nil
 		}
 	}
-	return &Reason{Kind: RestCircling, Attempt: maxCircle}
+	return &Reason{Kind: phase.RestCircling, Attempt: maxCircle}
 }
 
 // fact reports whether an entry tells something by itself: an effect that succeeded, somebody's word, or the next step

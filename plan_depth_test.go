@@ -3,6 +3,8 @@ package perdure
 import (
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // TestDepthLimitsWhatIsPlanned holds Plan to the table of spec/capsule.md for everything that can lead to an effect: a
@@ -11,7 +13,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	call := Execute{Tool: "t", Call: "1"}
 	folds := map[string]*Fold{
-		"a proposal": {Proposals: []Proposals{{Actions: []Action{call}, Decided: []bool{false}}}},
+		"a proposal": {Proposals: []proposals{{Actions: []Action{call}, Decided: []bool{false}}}},
 		"an approved question": {Asks: []Asking{{Action: call, Verdict: Verdict{Answer: Ask},
 			Votes: []Vote{{Approve: true, Event: Hash{1}}}}}},
 		"an effect owed":      {Owed: []Owed{{Action: call, Decision: Hash{3}}}},
@@ -33,7 +35,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 				if allowed := d.Allows(e); rests == allowed {
 					t.Errorf("%s of class %v at depth %v: %+v", what, e, d, step)
 				}
-				if rests && (!idle.Is(RestShallow) || !idle.Person || !idle.Is(RestShallow)) {
+				if rests && (!idle.Is(phase.RestShallow) || !idle.Person || !idle.Is(phase.RestShallow)) {
 					t.Errorf("%s of class %v at depth %v rests because %+v", what, e, d, idle.Reasons)
 				}
 			}
@@ -43,7 +45,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 
 // TestPartsDoNotDelegate: a child has a whole memory of its own, and could do what its parent may not.
 func TestPartsDoNotDelegate(t *testing.T) {
-	f := &Fold{Proposals: []Proposals{{Actions: []Action{Delegate{}}, Decided: []bool{false}}}}
+	f := &Fold{Proposals: []proposals{{Actions: []Action{Delegate{}}, Decided: []bool{false}}}}
 	for d, want := range map[Depth]bool{Full: true, Headers: false, Last(3): false} {
 		if _, decides := Plan((&Agent{fold: f}).At(d), Capabilities{}, time.Now()).(decideStep); decides != want {
 			t.Errorf("depth %v delegates: %v, want %v", d, decides, want)

@@ -1,34 +1,37 @@
 package perdure
 
+import "github.com/perdure/perdure/phase"
+
 // Idle says there is nothing to do until a time (zero: until an entry arrives), and why. Package view says it in words.
 type Idle struct {
 	Until  Time
 	Person bool // a person must act first
-	// what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory
+	// what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory;
+	// "scope:SCOPE": it works on agents of other scopes only
 	Needs   string
 	Reasons []Reason // why; of very many the first ones
 }
 
 // Reason is one of the reasons an agent rests. Kind says which of the other fields are set.
 type Reason struct {
-	Kind     Rest     `json:"kind"`
-	Until    Time     `json:"until,omitempty"`   // when time alone may end it
-	Tool     string   `json:"tool,omitempty"`    // the tool it is about; "advisor:NAME" for an advisor
-	Needs    string   `json:"needs,omitempty"`   // what a node must have
-	Decision Hash     `json:"decision,omitzero"` // in doubt
-	Digest   Hash     `json:"digest,omitzero"`   // of the approval that is asked for
-	Asked    []string `json:"asked,omitempty"`   // whom it is asked of; none: anybody
-	Entry    Hash     `json:"entry,omitzero"`    // that is missing here
-	Seat     Hash     `json:"seat,omitzero"`     // the id of the store that has the seat
-	Signal   Signal   `json:"signal,omitempty"`  // how the last attempt ended
-	Attempt  int64    `json:"attempt,omitempty"` // attempts, refusals or entries so far, in a row
-	Of       int64    `json:"of,omitempty"`      // the attempts there are at most; zero: no bound
-	Effect   Effect   `json:"effect,omitempty"`  // the class of the effect that needs more of the memory
-	Depth    *Depth   `json:"depth,omitempty"`   // how much of the memory is here
-	What     Kind     `json:"what,omitempty"`    // of the entries that say the same
-	Note     string   `json:"note,omitempty"`    // what somebody else says of it: policy, a node, a condition
-	Trigger  *Pending `json:"trigger,omitempty"` // what the sleep still waits for
-	Fault    error    `json:"-"`                 // why it does not count here
+	Kind     phase.Rest `json:"kind"`
+	Until    Time       `json:"until,omitempty"`   // when time alone may end it
+	Tool     string     `json:"tool,omitempty"`    // the tool it is about; "advisor:NAME" for an advisor
+	Needs    string     `json:"needs,omitempty"`   // what a node must have
+	Decision Hash       `json:"decision,omitzero"` // in doubt
+	Digest   Hash       `json:"digest,omitzero"`   // of the approval that is asked for
+	Asked    []string   `json:"asked,omitempty"`   // whom it is asked of; none: anybody
+	Entry    Hash       `json:"entry,omitzero"`    // that is missing here
+	Seat     Hash       `json:"seat,omitzero"`     // the id of the store that has the seat
+	Signal   Signal     `json:"signal,omitempty"`  // how the last attempt ended
+	Attempt  int64      `json:"attempt,omitempty"` // attempts, refusals or entries so far, in a row
+	Of       int64      `json:"of,omitempty"`      // the attempts there are at most; zero: no bound
+	Effect   Effect     `json:"effect,omitempty"`  // the class of the effect that needs more of the memory
+	Depth    *Depth     `json:"depth,omitempty"`   // how much of the memory is here
+	What     Kind       `json:"what,omitempty"`    // of the entries that say the same
+	Note     string     `json:"note,omitempty"`    // what somebody else says of it: policy, a node, a condition
+	Trigger  *Pending   `json:"trigger,omitempty"` // what the sleep still waits for
+	Fault    error      `json:"-"`                 // why it does not count here
 }
 
 // Pending is what is still lacking of a trigger: one of its parts, or several, of which All or one must come.
@@ -45,44 +48,8 @@ type Pending struct {
 	All     bool      `json:"all,omitempty"`
 }
 
-// Rest is a kind of reason to rest.
-type Rest string
-
-// The kinds of reasons. Those in the second half wait for a person.
-const (
-	RestEnded    Rest = "ended"
-	RestAsleep   Rest = "asleep"   // Trigger says until what
-	RestUnderWay Rest = "underway" // Tool is at work until Until
-	RestRetry    Rest = "retry"    // Tool ended with Signal and is tried again at Until; Attempt of Of have been made
-	RestBackoff  Rest = "backoff"  // the same of an advisor: Attempt ended so in a row
-	RestLacks    Rest = "lacks"    // a node with Needs must go on; Note says what was wrong with this one
-	RestBasis    Rest = "basis"    // what it rests on is looked at again first
-	RestSilent   Rest = "silent"   // its advisor proposed nothing: an event must come
-	RestPolicy   Rest = "policy"   // its wait is over, and policy does not let it wake, for Note
-	RestRefused  Rest = "refused"  // its wait is over, and a person did not let it wake
-	RestStopping Rest = "stopping" // this node is stopping
-	RestTurn     Rest = "turn"     // other agents have their turn
-
-	RestPaused    Rest = "paused"
-	RestContested Rest = "contested" // two owners claim it
-	RestHeld      Rest = "held"      // it has entries that do not count here: somebody must admit it
-	RestOlder     Rest = "older"     // this copy is older than one seen here: it lacks Entry
-	RestGiven     Rest = "given"     // its seat was handed over
-	RestDisputed  Rest = "disputed"  // two stores claim its seat
-	RestElsewhere Rest = "elsewhere" // its seat is in the store Seat
-	// this node cannot note how far agents come, for Note: nobody would notice an older copy
-	RestBlind    Rest = "blind"
-	RestShallow  Rest = "shallow"  // too little of its memory is here for an effect of class Effect
-	RestDoubt    Rest = "in-doubt" // nobody knows whether Decision happened
-	RestApproval Rest = "approval" // Digest is asked for
-	RestBudget   Rest = "budget"   // the budget is used up; Note says of what
-	RestDenied   Rest = "denied"   // Attempt proposals in a row were refused
-	RestSpinning Rest = "spinning" // this node wrote the same What Attempt times, and Note says what came of it
-	RestCircling Rest = "circling" // its last Attempt entries say the same over and over
-)
-
 // Is reports whether one of the reasons is of one of these kinds.
-func (i *Idle) Is(kinds ...Rest) bool {
+func (i *Idle) Is(kinds ...phase.Rest) bool {
 	for _, r := range i.Reasons {
 		for _, k := range kinds {
 			if r.Kind == k {
@@ -126,12 +93,12 @@ func (i *Idle) lack(what string) { i.lackFor(what, "") }
 // lackFor is lack, with what was wrong with this node.
 func (i *Idle) lackFor(what, note string) {
 	i.Needs = what
-	i.because(Reason{Kind: RestLacks, Needs: what, Note: note})
+	i.because(Reason{Kind: phase.RestLacks, Needs: what, Note: note})
 }
 
 // heldBack says why nothing is done for an agent that does not count here.
 func heldBack(err error) Idle {
-	return idlePerson(Reason{Kind: RestHeld, Fault: err})
+	return idlePerson(Reason{Kind: phase.RestHeld, Fault: err})
 }
 
 func orIdle(s Step, rest Idle) Step {

@@ -3,6 +3,8 @@ package perdure
 import (
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or
@@ -10,30 +12,42 @@ import (
 // What a line says was so when it was written; what time alone changes is changed.
 func (l *Listing) Standing(now time.Time) string {
 	switch {
-	case l.State == Terminated:
+	case l.State == phase.Terminated:
 		return "terminated"
 	case l.Waiting:
 		return "waiting"
-	case l.State == Execution:
+	case l.State == phase.Execution:
 		return "running"
-	case l.Due != 0 && l.Due <= TimeOf(now), l.Due == 0 && l.State == Instantiated: // of a newborn nobody has said more
+	case l.Due != 0 && l.Due <= TimeOf(now):
+		return "ready"
+	case l.Due == 0 && l.State == phase.Instantiated: // of a newborn nobody has said more
 		return "ready"
 	}
 	return "dormant"
 }
 
 // Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in
-// the store with the id at (zero: wherever its seat is).
+// the store with the id at (zero: wherever its seat is). One that this store has handed over, and that goes on
+// elsewhere, is "handed over".
 func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
+	if a.GoneOn(at) && t.Counts(a) == nil {
+		return "handed over"
+	}
 	l := a.Listing(now)
 	l.Waiting = a.waiting(t, at, now)
 	return l.believed(t, a).Standing(now)
 }
 
+// GoneOn reports whether a store has handed the agent over, so that it goes on elsewhere: nothing is done for it here,
+// and nobody here is asked anything.
+func (a *Agent) GoneOn(at Hash) bool {
+	return !at.IsZero() && a.fold.Ended == nil && a.fold.HandedOver(at)
+}
+
 // believed is a line about an agent that says it has ended only where that counts.
 func (l *Listing) believed(t *Trust, a *Agent) *Listing {
-	if l.State == Terminated && t.Ended(a) == nil {
-		l.State, l.Waiting = Dormant, true
+	if l.State == phase.Terminated && t.Ended(a) == nil {
+		l.State, l.Waiting = phase.Dormant, true
 	}
 	return l
 }
@@ -90,7 +104,7 @@ func (a *Agent) Listing(now time.Time) Listing {
 // Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists
 // until it is told more.
 func (first *Entry) Newborn() Listing {
-	l := Listing{Agent: first.ID(), State: Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due,
+	l := Listing{Agent: first.ID(), State: phase.Instantiated, Created: first.Time, Updated: first.Time, Due: first.Due,
 		Entries: 1}
 	switch b := first.content.(type) {
 	case Genesis:

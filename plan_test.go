@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/phase"
 )
 
 var everything = Capabilities{All: true}
@@ -76,7 +78,7 @@ func TestCycleGoesFromAdviceToOutcome(t *testing.T) {
 		saysOf("O", ended("D", OK)))
 	planned[consultStep](t, d, here(Once, false), epoch)
 	d = lineage(t, "G -> A", says("A", proposes()))
-	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Is(RestSilent) || s.Until != 0 {
+	if s := planned[Idle](t, d, here(Once, false), epoch); !s.Is(phase.RestSilent) || s.Until != 0 {
 		t.Errorf("got %+v", s)
 	}
 	d = lineage(t, "G -> A -> E", says("A", proposes()))
@@ -131,12 +133,12 @@ func TestDoubtIsSettledByTheClassOfTheEffect(t *testing.T) {
 	}
 	planned[reconcileStep](t, open(Once), here(Once, true), past)
 	for _, e := range []Effect{Once, 0} { // no class is the most careful one
-		if s := planned[Idle](t, open(e), here(e, false), past); !s.Person || !s.Is(RestDoubt) {
+		if s := planned[Idle](t, open(e), here(e, false), past); !s.Person || !s.Is(phase.RestDoubt) {
 			t.Errorf("%s: got %+v, want a person to settle it", e, s)
 		}
 	}
 	for _, e := range []Effect{Once, 0} { // whatever the record says of the tool here
-		if s := planned[Idle](t, open(Read), here(e, false), past); !s.Is(RestDoubt) {
+		if s := planned[Idle](t, open(Read), here(e, false), past); !s.Is(phase.RestDoubt) {
 			t.Errorf("a tool of class %s, on record as read: got %+v, want a person to settle it", e, s)
 		}
 	}
@@ -382,18 +384,18 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	wide := begins(Genesis{Intent: Intent{Goal: "g", Budget: &Budget{Cost: n(50)}},
 		Charter: Charter{Scope: "acme", Depth: 1}})
-	for want, d := range map[State]*dag{
-		Instantiated: lineage(t, "G"),
-		Evaluation:   lineage(t, "G -> A", says("A", proposes(Execute{Tool: "x"}))),
-		Execution:    lineage(t, "G -> D", says("D", allowed(Execute{Tool: "x"}))),
-		Mutation:     lineage(t, "G -> D", says("D", allowed(Mutate{Goal: &goal}))),
-		Delegation:   lineage(t, "G -> D", wide, saysOf("D", delegates(func(*Genesis) {}))),
-		Dormant:      lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),
-		Reentry: lineage(t, "G -> D -> W", says("D", allowed(Sleep{Trigger: After{Millis: 1}})),
+	for want, d := range map[phase.State]*dag{
+		phase.Instantiated: lineage(t, "G"),
+		phase.Evaluation:   lineage(t, "G -> A", says("A", proposes(Execute{Tool: "x"}))),
+		phase.Execution:    lineage(t, "G -> D", says("D", allowed(Execute{Tool: "x"}))),
+		phase.Mutation:     lineage(t, "G -> D", says("D", allowed(Mutate{Goal: &goal}))),
+		phase.Delegation:   lineage(t, "G -> D", wide, saysOf("D", delegates(func(*Genesis) {}))),
+		phase.Dormant:      lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),
+		phase.Reentry: lineage(t, "G -> D -> W", says("D", allowed(Sleep{Trigger: After{Millis: 1}})),
 			saysOf("W", func(d *dag) Body {
 				return allowed(Wake{Sleep: d.name("D")})
 			})),
-		Terminated: lineage(t, "G -> D", says("D", event(Cancel{}))),
+		phase.Terminated: lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
 		f := d.agent().fold
 		if got := f.State(); got != want {

@@ -18,7 +18,7 @@ type outlook struct {
 	Met  bool
 	By   []Hash   // the events that met it
 	Due  Time     // when time alone may change the answer; zero: only an entry can
-	Poll *Poll    // the poll that is due now, with only its Index set
+	Poll *poll    // the poll that is due now, with only its Index set
 	Poor bool     // a poll is not made, because the budget has no call left for it
 	Why  string   // for people: what met it, as the wake records it
 	For  *Pending // what it is still waiting for
@@ -265,7 +265,7 @@ func (q *question) open(t When, err error) *Pending {
 func (q *question) poll(t Every) outlook {
 	index := q.every
 	q.every++
-	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p Poll, n int64) int { return int(p.Index - n) })
+	i, asked := slices.BinarySearchFunc(q.s.Polls, index, func(p poll, n int64) int { return int(p.Index - n) })
 	next := q.after(q.s.Since, t.Millis)
 	if asked {
 		p := &q.s.Polls[i]
@@ -285,7 +285,7 @@ func (q *question) poll(t Every) outlook {
 	if _, ok := q.f.Affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
 		return q.not(outlook{Poor: true}, Pending{Trigger: t, Poor: true})
 	}
-	w.Poll = &Poll{Index: index}
+	w.Poll = &poll{Index: index}
 	return w
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 // Store is where agents rest. It keeps entries and derives every index from them; it holds no truth of its own.
@@ -54,6 +56,7 @@ type Item struct {
 type Look struct {
 	Agent AgentID
 	Due   Time
+	Scope string // as the agent is listed; empty: not known. It is a hint, for the share of a node that a scope gets
 }
 
 // AtOnce is when a node should look at an agent with several heads: nobody who wrote one of them had seen the others,
@@ -114,7 +117,7 @@ type Listing struct {
 	Name    string            `json:"name,omitempty"`
 	Kind    string            `json:"kind,omitempty"`
 	Scope   string            `json:"scope"`
-	State   State             `json:"state"`
+	State   phase.State       `json:"state"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created Time              `json:"created"`
 	Updated Time              `json:"updated"`
@@ -129,7 +132,7 @@ type Filter struct {
 	Name   string            // exact name, or a glob with * and ?
 	Kind   string            // exact
 	Scope  string            // this scope and below
-	States []State           // any of these
+	States []phase.State     // any of these
 	Labels map[string]string // all of these
 	Since  Time              // updated at or after
 	Before Time              // updated before

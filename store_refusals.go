@@ -18,7 +18,7 @@ func (e *Entry) Foreign(id AgentID) *Rejection {
 // snapshot with its body, else genesis.
 func (d Depth) CheckRoot(e *Entry) error {
 	_, snapshot := e.content.(Snapshot)
-	if d.Kind == DepthLast && snapshot || d.Kind != DepthLast && e.Kind == KindGenesis {
+	if d.Kind == depthLast && snapshot || d.Kind != depthLast && e.Kind == KindGenesis {
 		return nil
 	}
 	if len(e.Parents) > 0 {

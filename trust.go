@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // Right is what a key is trusted to do, one bit each.
@@ -48,7 +50,7 @@ func parseRights(s string) (Right, error) {
 	for word := range strings.SplitSeq(s, ",") {
 		i := slices.Index(rightNames, word)
 		if i < 0 {
-			return 0, unknownName("right", word, rightNames)
+			return 0, canon.UnknownName("right", word, rightNames)
 		}
 		r |= 1 << i
 	}

@@ -9,8 +9,8 @@ import (
 // The words for people that a policy can ask without naming them.
 const (
 	// whoever is trusted here to own the agent; the approvers of its charter, if that names any
-	AskedOwner    = "owner"
-	AskedOperator = "operator" // whoever is trusted here to own the agent
+	askedOwner    = "owner"
+	askedOperator = "operator" // whoever is trusted here to own the agent
 )
 
 // MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the
@@ -35,9 +35,9 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 	}
 	return slices.ContainsFunc(asked, func(who string) bool {
 		switch who {
-		case AskedOwner:
+		case askedOwner:
 			return owns()
-		case AskedOperator:
+		case askedOperator:
 			return t.Allows(k, MayOwn, scope)
 		}
 		return t.Allows(k, MayApprove, scope) && t.named(who, k, scope)

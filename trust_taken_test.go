@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // taken is an agent for which an author decided to pay, with the answers of people, and which this node is to take up.
@@ -302,7 +303,7 @@ func TestAStrangersPauseCutsNothingOff(t *testing.T) {
 			s.write(perdure.Event{Name: "pause", Notice: perdure.Pause{}})
 			put(t, store, id, s.all...)
 		}()
-		if idle := run(t, n, id); !idle.Is(perdure.RestHeld) {
+		if idle := run(t, n, id); !idle.Is(phase.RestHeld) {
 			t.Errorf("idle %+v, want it held for what the stranger wrote", idle)
 		}
 		if out := outcomes(t, store, id); len(out) != 1 || out[0].Signal != perdure.OK {

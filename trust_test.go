@@ -106,7 +106,7 @@ func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 		t.Errorf("a revoked key that revokes itself counts (%v)", err)
 	}
 	f := &Fold{Charter: Charter{Owner: owner, Scope: "acme", Approvers: []Key{eve}}}
-	q := &Asking{Verdict: Verdict{Asked: []string{AskedOwner}}}
+	q := &Asking{Verdict: Verdict{Asked: []string{askedOwner}}}
 	if trust.MayAnswer(f, q, eve) {
 		t.Error("a revoked approver answers")
 	}

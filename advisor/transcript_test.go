@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // thinker is a model in Go.
@@ -133,7 +134,7 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		s.node.SnapshotEvery = snapshots
 		s.cycles(2 * turns)
 		step := perdure.Plan(s.load(), perdure.Capabilities{Advisors: []string{""}}, time.Now())
-		if step.Doing().What != perdure.StepConsult {
+		if step.Doing().What != phase.StepConsult {
 			s.cycles(1)
 		}
 		names := newWireNames(offered(s.llm.Tools, s.load().Fold()))

@@ -12,7 +12,7 @@ type Depth = perdure.Depth
 
 // Holds is how much of a memory is in the capsule: without an anchor the last entries are all of them.
 func (h *Head) Holds() Depth {
-	if h.Depth.Kind == perdure.DepthLast && h.Anchor == nil {
+	if h.Depth.IsLast() && h.Anchor == nil {
 		return perdure.Full
 	}
 	return h.Depth
@@ -25,7 +25,7 @@ func headAt(id perdure.AgentID, d Depth, first *perdure.Entry) (Head, error) {
 		return h, err
 	}
 	h.Depth = d
-	if d.Kind != perdure.DepthLast {
+	if !d.IsLast() {
 		return h, nil
 	}
 	var err error

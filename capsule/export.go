@@ -43,14 +43,13 @@ func (e *Partial) Error() string {
 
 // deeper reports whether a depth reaches further back than another.
 func deeper(d, held Depth) bool {
-	switch held.Kind {
-	case perdure.DepthFull:
+	switch held {
+	case perdure.Full:
 		return false
-	case perdure.DepthHeaders:
+	case perdure.Headers:
 		return d == perdure.Full
-	case perdure.DepthLast:
 	}
-	return d.Kind != perdure.DepthLast || d.N > held.N
+	return !d.IsLast() || d.N > held.N
 }
 
 // check refuses options that contradict each other.
@@ -66,7 +65,7 @@ func (o *Options) check() error {
 		return errors.New("a manifest is signed over all its capsules first: get one from SignMembers")
 	case o.Binding != WithManifest && o.Manifest != nil:
 		return fmt.Errorf("signatures are %v: set the binding to manifest to write one", o.Binding)
-	case o.Depth.Kind > perdure.DepthLast || o.Depth.N < 0 || o.Depth.N > 0 && o.Depth.Kind != perdure.DepthLast:
+	case !o.Depth.Valid():
 		return fmt.Errorf("depth %v is unknown: use full, headers, or how many entries", o.Depth)
 	}
 	return nil

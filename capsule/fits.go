@@ -17,7 +17,7 @@ type fits struct {
 }
 
 func newFits(h *Head) fits {
-	return fits{depth: h.Depth, part: h.Anchor != nil || h.Depth.Kind == perdure.DepthHeaders,
+	return fits{depth: h.Depth, part: h.Anchor != nil || h.Depth == perdure.Headers,
 		after: map[short]struct{}{}}
 }
 
@@ -29,11 +29,11 @@ func (f *fits) add(e *perdure.Entry, before perdure.Position, at int64) error {
 	bad := func(path, got, want string) error { return of(reject(PredDepth, at, path, got, want), e) }
 	if f.begun == nil {
 		switch {
-		case e.Kind == perdure.KindGenesis || f.depth.Kind == perdure.DepthHeaders && e.BodyBytes() == nil:
+		case e.Kind == perdure.KindGenesis || f.depth == perdure.Headers && e.BodyBytes() == nil:
 			return nil
 		case e.Kind != perdure.KindSnapshot:
 			return bad("$.body", "the body of an entry before the snapshot", "none but that of genesis")
-		case f.depth.Kind == perdure.DepthHeaders && before.Seq >= e.Seq:
+		case f.depth == perdure.Headers && before.Seq >= e.Seq:
 			return bad("$.header.seq", "a snapshot beside another entry", "one that has seen all entries before it")
 		}
 		here := e.Position()

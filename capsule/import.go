@@ -176,7 +176,7 @@ func (im *importing) enter(a *Arrival) (_ *Arrival, err error) {
 		more, err = im.admit(a)
 	} else if err = im.checkBare(&a.Head); err == nil {
 		// First of all: what cannot be merged cannot be judged, either, and would be refused for another reason.
-		if err = perdure.Mergeable(im.ctx, im.s, a.Head.Agent, im.entries()); err == nil {
+		if err = perdure.Mergeable(perdure.Memory(im.ctx, im.s, a.Head.Agent), im.entries()); err == nil {
 			err = im.checkEntering(a.Head.Agent)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 func take(t testing.TB, s perdure.Store, b []byte, o ImportOptions) (*Arrival, error) {
@@ -83,7 +84,7 @@ func TestArrivalsAreHeldUntilAdmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := a.Fold(); f.State() != perdure.Dormant || len(f.Paused) != 1 || f.Paused[0] != got.Hold {
+	if f := a.Fold(); f.State() != phase.Dormant || len(f.Paused) != 1 || f.Paused[0] != got.Hold {
 		t.Fatalf("an arriving agent is %v, paused by %v, want dormant by %s", f.State(), f.Paused, got.Hold.Short())
 	}
 	es, _ := here.commit(a, perdure.Event{Name: "admitted", Notice: perdure.Resume{Of: []perdure.Hash{got.Hold}}})

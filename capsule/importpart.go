@@ -26,8 +26,8 @@ func (im *importing) parter() (perdure.Parter, error) {
 
 // deepens reports whether a capsule reaches further back than what the store holds.
 func (im *importing) deepens(h *Head) (bool, error) {
-	rank := [...]int{perdure.DepthFull: 2, perdure.DepthHeaders: 1, perdure.DepthLast: 0}
-	has, got := rank[im.here.Kind], rank[h.Holds().Kind]
+	rank := map[Depth]int{perdure.Full: 2, perdure.Headers: 1} // the last entries: 0, however many
+	has, got := rank[im.here], rank[h.Holds()]
 	if im.names == nil || im.here == perdure.Full || got != has || got > 0 {
 		return im.names != nil && got > has, nil
 	}
@@ -106,7 +106,7 @@ func (im *importing) together(a *Arrival, whole iter.Seq2[*perdure.Entry, error]
 // checkBare refuses entries without their bodies for a store that has the whole memory otherwise: it would no longer be
 // whole.
 func (im *importing) checkBare(h *Head) error {
-	if h.Holds().Kind != perdure.DepthHeaders || im.here != perdure.Full {
+	if h.Holds() != perdure.Headers || im.here != perdure.Full {
 		return nil
 	}
 	held := map[short]struct{}{}

@@ -52,7 +52,7 @@ type Log struct {
 }
 
 // errLooks says that a file was opened to look at.
-var errLooks = errors.New("it was opened to look at, not to be written to")
+var errLooks = errors.New("it was opened read-only")
 
 // row is where an entry lies in the file, and what of it a store is asked for.
 type row struct {

@@ -36,7 +36,7 @@ type planned struct {
 // survey decides what a capsule of a depth holds.
 func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held Depth) (*plan, error) {
 	p := &plan{store: s, id: id}
-	if d.Kind == perdure.DepthFull {
+	if d == perdure.Full {
 		if err := p.straight(ctx); err != nil || p.chain > 0 {
 			return p, err
 		}
@@ -54,7 +54,7 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held De
 			delete(heads, parent)
 		}
 		heads[item.Name] = true
-		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d.Kind != perdure.DepthFull {
+		if item.Kind == perdure.KindSnapshot && item.Content() != nil && d != perdure.Full {
 			snaps = append(snaps, perdure.Item{Entry: item.Drop(), Cursor: before})
 		}
 	}
@@ -63,7 +63,7 @@ func survey(ctx context.Context, s perdure.Store, id perdure.AgentID, d, held De
 	}
 	slices.SortFunc(p.heads, perdure.Hash.Compare)
 	slices.SortFunc(p.order, func(a, b planned) int { return a.Position.Compare(b.Position) })
-	if d.Kind == perdure.DepthFull {
+	if d == perdure.Full {
 		return p, nil
 	}
 	return p, p.begin(ctx, snaps, d, held)
@@ -103,7 +103,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) e
 			}
 			continue
 		}
-		if d.Kind == perdure.DepthHeaders {
+		if d == perdure.Headers {
 			p.bodies = snap.Position()
 			return nil
 		}
@@ -117,7 +117,7 @@ func (p *plan) begin(ctx context.Context, snaps []perdure.Item, d, held Depth) e
 		p.order = p.order[at:]
 		return nil
 	}
-	if d.Kind == perdure.DepthLast && d.N > 0 && held == perdure.Full {
+	if d.IsLast() && d.N > 0 && held == perdure.Full {
 		return nil // the whole memory is what there is
 	}
 	return ErrNoSnapshot

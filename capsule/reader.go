@@ -232,10 +232,9 @@ func (c *Reader) checkHead() error {
 		return reject(PredUnicode, 0, "$.unicode", fmt.Sprintf("%.20q", h.Unicode), canon.UnicodeVersion)
 	case h.Limits != FrameLimits{Inline: inlineBody, Chunk: chunk.MaxSize, Window: chunkWindow} && !h.grows():
 		return reject(PredSize, 0, "$.limits", "other limits", "those of this version")
-	case h.Anchor != nil && h.Depth.Kind != perdure.DepthLast:
+	case h.Anchor != nil && !h.Depth.IsLast():
 		return reject(PredDepth, 0, "$.anchor", "an anchor", "none at depth "+h.Depth.String())
-	case h.Depth.N < 0 || h.Depth.N > 0 && h.Depth.Kind != perdure.DepthLast || h.Depth == perdure.Last(0) &&
-		h.Anchor == nil:
+	case !h.Depth.Valid() || h.Depth == perdure.Last(0) && h.Anchor == nil:
 		return reject(PredDepth, 0, "$.depth", h.Depth.String()+" without what it needs",
 			"a depth this reader knows, with its anchor")
 	case h.Shared && c.o.Chunks == nil:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -88,7 +89,7 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 		if err != nil {
 			return last, err
 		}
-		if one.Updated < when || one.State == perdure.Terminated || !ownChat(one.Name) {
+		if one.Updated < when || one.State == phase.Terminated || !ownChat(one.Name) {
 			continue
 		}
 		a, err := h.Load(ctx, s, one.Agent)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -136,7 +137,7 @@ func (t *Conversation) gone(a *perdure.Agent) error {
 	if f := a.Fold(); f.Ended != nil || !f.HandedOver(t.place) {
 		return nil
 	}
-	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: perdure.RestGiven}}}
+	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven}}}
 	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), ErrPerson, view.Why(idle)),
 		(&Ran{Now: a}).unseated(view.Callable(a))+"; perdure chat --new talks to another")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -80,7 +81,7 @@ func Differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []strin
 		}
 		return t
 	}
-	if fold.State != perdure.Terminated {
+	if fold.State != phase.Terminated {
 		tell(&lags, "due", due(listed.Due).String(), due(fold.Due).String())
 	}
 	return lies, lags

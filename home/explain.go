@@ -1,13 +1,16 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
@@ -16,7 +19,7 @@ import (
 // whatever it would do next.
 type WhyQuestion struct {
 	Decision  string // a seq, or the beginning of the hash of one that was made
-	Tool      string // to be called, with Args, of class Effect
+	Tool      string // to be called, with Args, of class Effect; zero: the class it has here
 	Args      perdure.Data
 	Effect    perdure.Effect
 	Approvals int      // how many people have approved it
@@ -73,6 +76,9 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 		return policy.AdmitFacts(at.Agent, node, x.Trusted, time.Now()), nil
 	}
 	r := perdure.Request{Action: perdure.Execute{Tool: x.Tool, Args: x.Args}, Effect: x.Effect}
+	if x.Tool != "" && x.Effect == 0 {
+		r.Effect, e.Note = h.classOf(ctx, s, x.Tool)
+	}
 	if x.Tool == "" {
 		if r, err = requestOf(at.Agent); err != nil {
 			return nil, perdure.Invalid(err)
@@ -81,6 +87,38 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	r.Node, r.Approvals = node, x.Approvals
 	e.Action = view.ActionText(r.Action)
 	return policy.FactsOf(at.Agent, r, time.Now())
+}
+
+// classOf is the class of a tool that nodes here have. Where that cannot be told it is once, and the note says so: what
+// MCP servers offer is not known until a node starts them, but for the classes that node.yaml gives.
+func (h *Home) classOf(ctx context.Context, s perdure.Store, name string) (class perdure.Effect, note string) {
+	const assumed = "its class is taken to be once; say another with --effect"
+	p := new(Powers)
+	if err := p.Fill(h); err != nil {
+		return perdure.Once, "node.yaml cannot be read: " + assumed
+	}
+	if server, own, ok := strings.Cut(name, "."); ok {
+		classes, _, err := p.effectsOf(server)
+		if class, given := classes[own]; given && err == nil {
+			return class, ""
+		}
+		all, err := p.mcpServers()
+		if err == nil && slices.ContainsFunc(all, func(m mcpServer) bool { return m.name == server }) {
+			return perdure.Once, "only MCP server " + server + " knows this tool: " + assumed
+		}
+	}
+	p.Servers, p.ownServers, p.Effects, p.Trusted = nil, nil, nil, nil
+	n := &perdure.Node{Store: s}
+	err := errors.Join(p.equip(ctx, h, n), p.Close())
+	for _, t := range n.Tools {
+		if spec := t.Spec(); spec.Name == name {
+			return cmp.Or(spec.Effect, perdure.Once), ""
+		}
+	}
+	if err != nil {
+		return perdure.Once, "the tools here cannot be listed: " + assumed
+	}
+	return perdure.Once, "no tool here is called " + name + " (see perdure tools): " + assumed
 }
 
 // NodeKey is the key of this home, if it has one already.
@@ -97,7 +135,7 @@ func requestOf(a *perdure.Agent) (perdure.Request, error) {
 	if len(f.Asks) > 0 {
 		return perdure.Request{Action: f.Asks[0].Action, Effect: perdure.Once}, nil
 	}
-	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == perdure.StepDecide {
+	if d := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).Doing(); d.What == phase.StepDecide {
 		return perdure.Request{Action: d.Action, Effect: perdure.Once}, nil
 	}
 	return perdure.Request{}, fmt.Errorf("%s proposes nothing now; name a tool, or one of its decisions",
@@ -120,8 +158,8 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 		return nil, nil, err
 	}
 	if entry.Kind != perdure.KindDecision {
-		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is no decision but an %s; see perdure log "+
-			"--kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
+		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is not a decision; its kind is %s; see "+
+			"perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
 	audit, err := AuditPolicies(h, x.Policies)
 	if err != nil {
@@ -170,6 +208,7 @@ func byRuntime(v *perdure.Verdict) bool {
 // Explained is why a verdict is what it is, for people and programs.
 type Explained struct {
 	Action   string              `json:"action"`
+	Note     string              `json:"note,omitempty"` // what is assumed
 	Recorded *Recorded           `json:"recorded,omitempty"`
 	Verdict  *perdure.Verdict    `json:"verdict,omitempty"` // none: policy was not asked
 	Rules    []policy.RuleReport `json:"rules,omitempty"`

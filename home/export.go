@@ -70,8 +70,8 @@ type Exported struct {
 
 // Text is what came of it, for people.
 func (x *Exported) Text() string {
-	text := fmt.Sprintf("%s: %d entries, %d bytes, depth %s, head %s\n", x.File, x.Entries, x.Bytes, x.Depth,
-		x.Heads[0])
+	text := fmt.Sprintf("%s: %s, %d bytes, depth %s, head %s\n", x.File, view.Several(x.Entries, "entry"), x.Bytes,
+		x.Depth, x.Heads[0])
 	if x.Moved {
 		text += view.ShownName(cmp.Or(x.Name, x.Agent.Short())) +
 			" goes on where this file is imported, and no longer here; import one copy only\n"
@@ -118,7 +118,7 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	if d := e.Depth; d.Kind == perdure.DepthLast && d.N > 0 && w.end.Entries == total && a.Depth() == perdure.Full {
+	if d := e.Depth; d.IsLast() && d.N > 0 && w.end.Entries == total && a.Depth() == perdure.Full {
 		h.note("no snapshot has %d or more entries after it: the capsule has all %d", d.N, w.end.Entries)
 	}
 	return &Exported{id, a.Fold().Intent.Name, e.File, e.Form.String(), e.Depth.String(), w.end.Entries, w.end.Bodies,

@@ -26,7 +26,7 @@ type Folder struct {
 func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 	f func(context.Context, *files.Folder) error) (err error) {
 	if h.Dir == "" {
-		return perdure.Invalid(errors.New("a folder needs a home, where is kept what was projected into it"))
+		return perdure.Invalid(errors.New("a folder needs a home, which records what was written into it"))
 	}
 	if x.Reader, err = w.As(ctx, x.Role); err != nil {
 		return err

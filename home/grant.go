@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 )
 
 // grant is what somebody may in a scope.
@@ -110,8 +111,36 @@ func (v *Visitor) May(verb string) error {
 	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) }) {
 		return nil
 	}
-	return perdure.WithHint(fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb)),
-		"use a token that permits it: perdure token new --verbs "+verb)
+	err := fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb))
+	if do := v.allowing(verb); do != "" {
+		err = perdure.WithHint(err, "whoever keeps this home can permit it: "+do)
+	}
+	return err
+}
+
+// allowing is the command that lets the visitor do what a verb stands for, besides what they may now; empty: there is
+// none.
+func (v *Visitor) allowing(verb string) string {
+	switch {
+	case v.token != nil && v.Link == nil:
+		verbs := append(slices.Clone(v.Verbs), verb)
+		slices.Sort(verbs)
+		do := "perdure token new " + view.Pasted(v.Name) + " --verbs " + strings.Join(verbs, ",")
+		if v.Scope != perdure.AnyScope && v.Scope != "" {
+			do += " --scope " + view.Pasted(v.Scope)
+		}
+		if v.Person != nil {
+			do += " --person --with FILE # FILE holds the token of now"
+		}
+		return do
+	case !v.Key.IsZero():
+		for _, right := range []perdure.Right{perdure.MayAuthor, perdure.MayApprove, perdure.MayOwn} {
+			if verbs := verbsOf(right); verbs == nil || slices.Contains(verbs, verb) {
+				return "perdure key trust " + v.Key.String() + " --rights " + right.String()
+			}
+		}
+	}
+	return ""
 }
 
 // MayIn refuses a verb that the visitor has no right to in a scope.

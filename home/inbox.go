@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -47,7 +48,31 @@ func (d *Desk) InboxPage(ctx context.Context, v *Visitor, cursor string, limit i
 		faults = nil
 		found = slices.DeleteFunc(found, func(w view.Wait) bool { return !d.Shows(ctx, v, w.Agent) })
 	}
+	d.offer(ctx, v, found)
 	return found, next, faults, nil
+}
+
+// answering are the verbs that answer what waits for a person.
+var answering = map[string]string{view.WaitQuestion: VerbAnswer, view.WaitTalk: VerbEvent,
+	view.WaitApproval: VerbApprove, view.WaitDoubt: VerbSettle, view.WaitDoubled: VerbSettle,
+	view.WaitPause: VerbResume, view.WaitHeld: VerbResume, view.WaitOlder: VerbResume, view.WaitBudget: VerbGrant}
+
+// offer takes out of what waits the commands that the visitor may not give, and says so in their place.
+func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
+	for i := range waits {
+		w := &waits[i]
+		verb := answering[w.Kind]
+		if verb == "" || w.Answer == "" {
+			continue
+		}
+		err := v.may(verb)
+		if a, unread := d.load(ctx, w.Agent); err == nil && unread == nil {
+			err = v.MayIn(verb, a.Fold().Charter.Scope)
+		}
+		if err != nil {
+			w.Answer, w.Others = "", v.Name+" may not "+doing(verb)+" here: somebody else must"
+		}
+	}
 }
 
 // inboxLines are the next agents of a list, until so many of them may wait.
@@ -62,7 +87,7 @@ func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now 
 		if err != nil {
 			return nil, "", err
 		}
-		if rows++; one.State != perdure.Terminated {
+		if rows++; one.State != phase.Terminated {
 			lines = append(lines, one)
 		}
 		if view.MayWait(&one, now) {

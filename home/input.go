@@ -14,7 +14,7 @@ import (
 )
 
 // ErrRequest says that what a program wrote is no request: no JSON, or not one thing to do.
-var ErrRequest = errors.New("this is no request that chat knows")
+var ErrRequest = errors.New("chat does not know this request")
 
 // Request is what a program that talks to an agent wants, as one value of JSON: exactly one of these, and a note with
 // an answer.

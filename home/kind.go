@@ -18,7 +18,7 @@ const (
 	KindNone         Kind = iota // nothing went wrong
 	KindFailure                  // it could not be done
 	KindInvalid                  // what was asked for makes no sense as it was written
-	KindUnknown                  // nobody knows who asks
+	KindUnknown                  // who asks is not known here
 	KindDenied                   // who asks may not
 	KindNotFound                 // there is no such thing
 	KindRejected                 // bytes were refused, by a predicate
@@ -77,7 +77,7 @@ var (
 	// ErrUnwell says that an agent has ended with another signal than ok.
 	ErrUnwell = errors.New("has not ended with ok")
 	// ErrUnknown says that whoever asks has not said who they are, or nobody knows them.
-	ErrUnknown = errors.New("nobody knows who asks")
+	ErrUnknown = errors.New("the caller is not known here")
 )
 
 // Error is an error of a kind that no sentinel stands for.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/trace"
 	"github.com/perdure/perdure/view"
 )
 
@@ -155,7 +156,7 @@ type Send struct {
 func (x Send) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, r *Told) (_ *perdure.Entry,
 	err error) {
 	if x.Trace != "" {
-		if ctx, err = perdure.WithTraceparent(ctx, x.Trace); err != nil {
+		if ctx, err = trace.With(ctx, x.Trace); err != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--trace: %w", err))
 		}
 	}

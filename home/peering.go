@@ -301,7 +301,7 @@ func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way e
 func (w *peering) report(o *Owed, got *exchange.Synced, err error) {
 	if err != nil {
 		if text := withDo(err); text != o.Why {
-			w.log.Warn("an agent does not pass", "agent", o.Agent.Short(), "err", text)
+			w.log.Warn("an agent could not be synced", "agent", o.Agent.Short(), "err", text)
 		}
 		return
 	}

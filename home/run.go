@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -66,20 +67,20 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 func (r *Ran) Stuck() (what, hint string) {
 	name := view.Callable(r.Now)
 	switch {
-	case r.idle.Is(perdure.RestOlder):
+	case r.idle.Is(phase.RestOlder):
 		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
-	case r.idle.Is(perdure.RestHeld) && r.Now.Fold().Ended != nil:
+	case r.idle.Is(phase.RestHeld) && r.Now.Fold().Ended != nil:
 		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
 			"FILE " +
 			"--drop-unknown puts it in the place of this one"
-	case r.idle.Is(perdure.RestHeld):
+	case r.idle.Is(phase.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
 			"authors count"
-	case r.idle.Is(perdure.RestBlind):
+	case r.idle.Is(phase.RestBlind):
 		return "", "make room for seen.db in the home, or let it be written; see perdure doctor"
-	case r.idle.Is(perdure.RestShallow):
+	case r.idle.Is(phase.RestShallow):
 		return "", "import the whole memory: perdure import FILE, of a capsule exported at depth full"
-	case r.idle.Is(perdure.RestGiven, perdure.RestDisputed, perdure.RestElsewhere):
+	case r.idle.Is(phase.RestGiven, phase.RestDisputed, phase.RestElsewhere):
 		return "", r.unseated(name)
 	case r.Person:
 		return "", "see perdure inbox"
@@ -158,8 +159,12 @@ func (r *Ran) unseated(name string) string {
 // lacks says what this node lacks, and what to do about it.
 func (r *Ran) lacks() (what, hint string) {
 	advisor := strings.HasPrefix(r.Cannot, "advisor:")
+	if scope, outside := strings.CutPrefix(r.Cannot, "scope:"); outside {
+		return " is left to other nodes: it is in scope " + view.InLine(scope) + ", and this node is for other scopes",
+			"run it with --serves " + view.InLine(scope) + ", or add the scope to scopes in node.yaml"
+	}
 	for _, one := range r.Reasons {
-		if advisor && one.Kind == perdure.RestLacks && one.Note != "" {
+		if advisor && one.Kind == phase.RestLacks && one.Note != "" {
 			return ": its advisor cannot be asked: " + one.Note, otherAdvisor
 		}
 	}
@@ -209,7 +214,7 @@ func RunPatiently(ctx context.Context, n *perdure.Node, id perdure.AgentID, trie
 // unanswered is the reason of an agent that rests because its advisor did not answer; nil: it rests for another.
 func unanswered(idle *perdure.Idle) *perdure.Reason {
 	for i := range idle.Reasons {
-		if r := &idle.Reasons[i]; r.Kind == perdure.RestBackoff && strings.HasPrefix(r.Tool, "advisor:") {
+		if r := &idle.Reasons[i]; r.Kind == phase.RestBackoff && strings.HasPrefix(r.Tool, "advisor:") {
 			return r
 		}
 	}

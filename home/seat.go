@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
@@ -48,13 +50,20 @@ var ErrFileOut = errors.New("it was handed over into a file: whoever imports tha
 // SeatsTaken is what seat take prints.
 type SeatsTaken struct {
 	Agents   []perdure.AgentID `json:"agents"`
+	Already  []perdure.AgentID `json:"already,omitempty"`  // whose seat is here anyway: nothing was changed
 	Recalled []perdure.AgentID `json:"recalled,omitempty"` // of these, those whose file must not be imported any more
 	Failed   []seatFailure     `json:"failed,omitempty"`
 }
 
 // String is what was taken, in lines.
 func (r *SeatsTaken) String() string {
-	text := view.Several(int64(len(r.Agents)), "seat") + " taken: what must happen once is decided here now"
+	var text string
+	if n := int64(len(r.Agents)); n > 0 || len(r.Already) == 0 {
+		text = view.Several(n, "seat") + " taken: what must happen once is decided here now"
+	}
+	if n := int64(len(r.Already)); n > 0 {
+		text += "\n" + view.Several(n, "seat") + " here already: nothing was changed"
+	}
 	if n := int64(len(r.Recalled)); n > 0 {
 		text += "\nwhat export --move wrote of " + view.Several(n, "agent") +
 			" must not be imported any more, anywhere: destroy it"
@@ -62,7 +71,7 @@ func (r *SeatsTaken) String() string {
 	for _, f := range r.Failed {
 		text += "\n" + view.CalledBy(f.Name, f.Agent) + ": " + view.OneLine(f.Why, 0)
 	}
-	return text
+	return strings.TrimPrefix(text, "\n")
 }
 
 // TakeSeats takes the seats of agents, and says of which it could not. One that this store handed over into a file is
@@ -80,7 +89,11 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	r := &SeatsTaken{Agents: []perdure.AgentID{}}
 	var first error
 	for i, id := range ids {
-		out, err := h.fileOut(ctx, s, id)
+		out, here, err := h.seatOut(ctx, s, id)
+		if here {
+			r.Already = append(r.Already, id)
+			continue
+		}
 		if err == nil && out && !destroyed {
 			err = perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w", NameOf(ctx, s, id), perdure.ErrDenied,
 				ErrFileOut), "make sure that nobody has imported it, destroy it and its copies, and add --yes")
@@ -108,14 +121,17 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	return r, first
 }
 
-// fileOut reports whether this store handed the seat of an agent over, and has not seen anybody take it.
-func (h *Home) fileOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (bool, error) {
+// seatOut reports whether this store handed the seat of an agent over, and has not seen anybody take it, or has it.
+func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (out, here bool, err error) {
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	place, err := h.PlaceOf(ctx, s)
-	return err == nil && a.Fold().HandedOver(place), err
+	if err != nil {
+		return false, false, err
+	}
+	return a.Fold().HandedOver(place), view.SeatOf(a.Fold(), place) == view.SeatHere, nil
 }
 
 // seatFailure is a seat that was not taken, and why.
@@ -178,7 +194,7 @@ func (h *Home) named(ctx context.Context, s perdure.Store, names []string, all b
 		if err != nil {
 			return nil, err
 		}
-		if one.State != perdure.Terminated {
+		if one.State != phase.Terminated {
 			ids = append(ids, one.Agent)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -38,7 +39,7 @@ func (h *Home) seeAgain(path string) (err error) {
 	ctx := context.Background()
 	defer func() {
 		if err != nil {
-			err = perdure.WithHint(fmt.Errorf("%s is gone, and is made anew of the store: %w", path, err),
+			err = perdure.WithHint(fmt.Errorf("%s is missing and is rebuilt from the store: %w", path, err),
 				"see perdure doctor")
 		}
 	}()
@@ -302,7 +303,7 @@ func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listin
 	if err == nil {
 		out.Older, err = h.Behind(ctx, s, a)
 	}
-	if err == nil && one.State == perdure.Terminated {
+	if err == nil && one.State == phase.Terminated {
 		var trust *perdure.Trust
 		if trust, err = h.Trust(); err == nil && trust.Ended(a) == nil {
 			out.Listing = a.Believed(trust, time.Now())
@@ -340,7 +341,7 @@ func (h *Home) List(ctx context.Context, s perdure.Store, f perdure.Filter) ([]L
 // Next is when a node looks at the agent, for people.
 func (l *Listed) Next(now time.Time) string {
 	switch {
-	case l.State == perdure.Terminated:
+	case l.State == phase.Terminated:
 		return "-"
 	case l.Due == 0:
 		return "on an event"
@@ -380,7 +381,7 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 		if err != nil {
 			return nil, nil, err
 		}
-		if one.State != perdure.Terminated {
+		if one.State != phase.Terminated {
 			all = append(all, one)
 		}
 	}

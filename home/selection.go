@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // Selection says which agents are listed, in the words of people. Zero fields select all.
@@ -26,7 +27,7 @@ func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
 		return f, fmt.Errorf("limit %d: want 0 or more", x.Limit)
 	}
 	for _, word := range x.States {
-		var s perdure.State
+		var s phase.State
 		err := s.UnmarshalText([]byte(word))
 		if err == nil && s == 0 {
 			err = errors.New("want the name of a state")

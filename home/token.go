@@ -161,7 +161,7 @@ func (h *Home) MakeToken(x NewToken) (text string, t *Token, err error) {
 		t.Expires = perdure.TimeOf(x.Expires)
 	}
 	if x.Person != nil {
-		if t.Person, err = seal(secret, t.ID, x.Person); err != nil {
+		if t.Person, err = sealKey(secret, t.ID, x.Person); err != nil {
 			return "", nil, err
 		}
 	}
@@ -256,8 +256,8 @@ func boxOf(secret []byte, id string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal encrypts a person's key. Whose key it is cannot be changed without opening it.
-func seal(secret []byte, id string, s *perdure.Signer) (*Sealed, error) {
+// sealKey encrypts a person's key. Whose key it is cannot be changed without opening it.
+func sealKey(secret []byte, id string, s *perdure.Signer) (*Sealed, error) {
 	text, err := s.PrivateText()
 	if err != nil {
 		return nil, err
@@ -288,7 +288,11 @@ func (s *Sealed) open(secret []byte, id string) (*perdure.Signer, error) {
 
 // ErrToken is why a token is refused: it is not known, was revoked or has expired. Which is not said to whoever shows
 // it.
-var ErrToken = fmt.Errorf("this token is not good: %w", ErrUnknown)
+var ErrToken = perdure.WithHint(fmt.Errorf("this token is not valid: %w", ErrUnknown), ShowToken)
+
+// ShowToken is what whoever shows no token, or one that is not valid, can do about it.
+const ShowToken = "put a token of this server into $PERDURE_TOKEN, or into a file and name that with --token-file; " +
+	"a program sends Authorization: Bearer TOKEN. Whoever keeps the server makes one: perdure token new NAME"
 
 // Unlock is the token of a text, and the key of the person whose it is. Every use looks at the file: what was revoked
 // is refused at once, and so is the token of somebody whose key was.

@@ -10,19 +10,20 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/seal"
 )
 
-// Vault is a perdure.Vault in a folder that only its owner can read: one file per subject, named by a hash of it.
+// Vault is a seal.Vault in a folder that only its owner can read: one file per subject, named by a hash of it.
 type Vault string
 
 var (
-	_ perdure.Vault = Vault("")
+	_ seal.Vault = Vault("")
 )
 
 // erasedMark is what is left of an erased key.
 const erasedMark = "erased\n"
 
-// Key implements perdure.Vault.
+// Key implements seal.Vault.
 func (v Vault) Key(subject string) ([32]byte, error) {
 	var key [32]byte
 	b, err := os.ReadFile(v.path(subject))
@@ -32,7 +33,7 @@ func (v Vault) Key(subject string) ([32]byte, error) {
 	case err != nil:
 		return key, fmt.Errorf("read vault: %w", err)
 	case string(b) == erasedMark:
-		return key, perdure.ErrErased
+		return key, seal.ErrErased
 	case len(b) != len(key):
 		return key, fmt.Errorf("vault file %s has %d bytes, want %d: restore it from a backup",
 			v.path(subject), len(b), len(key))
@@ -40,7 +41,7 @@ func (v Vault) Key(subject string) ([32]byte, error) {
 	return [32]byte(b), nil
 }
 
-// Knows implements perdure.Vault.
+// Knows implements seal.Vault.
 func (v Vault) Knows(subject string) (bool, error) {
 	_, err := os.Lstat(v.path(subject))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +76,7 @@ func (v Vault) create(subject string) ([32]byte, error) {
 	return key, disk.Sync(string(v))
 }
 
-// Erase implements perdure.Vault. The file is overwritten before it is replaced; what a disk keeps beside files is
+// Erase implements seal.Vault. The file is overwritten before it is replaced; what a disk keeps beside files is
 // beyond it.
 func (v Vault) Erase(subject string) error {
 	if err := os.MkdirAll(string(v), 0o700); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/seal"
 )
 
 func TestErasingAKeyErasesEveryCopy(t *testing.T) {
@@ -17,7 +18,7 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := perdure.Seal(v, "ana", secret)
+	sealed, err := seal.Data(v, "ana", secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := perdure.Unseal(v, nested)
+	opened, err := seal.Open(v, nested)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +41,10 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := perdure.Unseal(v, nested); !errors.Is(err, perdure.ErrErased) {
+	if _, err := seal.Open(v, nested); !errors.Is(err, seal.ErrErased) {
 		t.Errorf("got %v after erasing, want ErrErased", err)
 	}
-	if _, err := perdure.Seal(v, "ana", secret); !errors.Is(err, perdure.ErrErased) {
+	if _, err := seal.Data(v, "ana", secret); !errors.Is(err, seal.ErrErased) {
 		t.Errorf("got %v, want that an erased subject gets no new key", err)
 	}
 }
@@ -55,17 +56,17 @@ func TestSealedDataIsBoundToItsSubjectAndVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := perdure.Seal(v, "ana", data)
+	sealed, err := seal.Data(v, "ana", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := perdure.Unseal(other, sealed); err == nil {
+	if _, err := seal.Open(other, sealed); err == nil {
 		t.Error("another vault opened it")
 	}
-	if _, err := perdure.Unseal(nil, sealed); err == nil {
+	if _, err := seal.Open(nil, sealed); err == nil {
 		t.Error("it was opened without a vault")
 	}
-	if plain, err := perdure.Unseal(nil, data); err != nil || !bytes.Equal(plain, data) {
+	if plain, err := seal.Open(nil, data); err != nil || !bytes.Equal(plain, data) {
 		t.Errorf("got %s, %v, want plain data as it is", plain, err)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "a"))

@@ -12,7 +12,7 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
 
-	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // argument is what one rule takes an argument of a tool for. Tools are many and their arguments are not in the schema,
@@ -273,7 +273,7 @@ func (a *argument) schemaType() resolved.IsType {
 // derivable from the memory alone, by somebody without the vault and after the value was erased; and because the hash
 // of the facts would let whoever guesses the value know that he did.
 func (a *argument) judge(v any) error {
-	if perdure.IsSealed(v) {
+	if seal.Is(v) {
 		return errors.New("it is sealed, and a rule cannot judge what it cannot read")
 	}
 	if a.fields == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/seal"
 )
 
 // TestRulesDoNotJudgeWhatIsSealed gives values in the form of ciphertext to rules that would forbid, or permit, the
@@ -15,7 +16,7 @@ import (
 func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
 	sealed := func(v any) any {
-		d, err := perdure.Seal(vault, "ana", data(t, v))
+		d, err := seal.Data(vault, "ana", data(t, v))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 
 func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	box, err := perdure.Seal(vault, "ana", data(t, "plain"))
+	box, err := seal.Data(vault, "ana", data(t, "plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 
 func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	box, err := perdure.Seal(vault, "ana", data(t, map[string]any{"name": "evil"}))
+	box, err := seal.Data(vault, "ana", data(t, map[string]any{"name": "evil"}))
 	if err != nil {
 		t.Fatal(err)
 	}

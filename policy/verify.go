@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // Verification is what came of deriving the decisions of a memory again.
@@ -326,18 +327,18 @@ func checkRuntime(f *perdure.Fold, e *perdure.Entry, d *perdure.Decision) string
 			return ""
 		}
 	case perdure.Sleep:
-		if d.Verdict.Rules[0] == perdure.RuleRest && d.Verdict.Answer == perdure.Allow {
+		if d.Verdict.Rules[0] == ruling.Rest && d.Verdict.Answer == perdure.Allow {
 			return ""
 		}
 	case perdure.End:
-		if d.Verdict.Rules[0] == perdure.RuleRest && d.Verdict.Answer == perdure.Allow {
+		if d.Verdict.Rules[0] == ruling.Rest && d.Verdict.Answer == perdure.Allow {
 			return ""
 		}
 		if d.Verdict.Rules[0] == "runtime.deadline" && f.Intent.Deadline != 0 && e.Time >= f.Intent.Deadline {
 			return ""
 		}
 	case perdure.Execute:
-		if d.Verdict.Rules[0] == perdure.RuleRecord && f.Lineage != nil && f.Lineage.Rehearse &&
+		if d.Verdict.Rules[0] == ruling.Record && f.Lineage != nil && f.Lineage.Rehearse &&
 			d.Effect == perdure.Read {
 			return ""
 		}

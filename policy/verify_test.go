@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 	"github.com/perdure/perdure/policy"
 )
 
@@ -247,7 +248,7 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 				v.Answer, v.Rules = perdure.Allow, []string{"runtime.wake"}
 			}),
 			"rest": forge(func(v *perdure.Verdict) {
-				v.Answer, v.Rules = perdure.Allow, []string{perdure.RuleRest}
+				v.Answer, v.Rules = perdure.Allow, []string{ruling.Rest}
 			}),
 			"no rules": forge(func(v *perdure.Verdict) { v.Rules = nil }),
 			"approvals": {Action: write, Effect: perdure.Once, Approvals: []perdure.Hash{{1}},

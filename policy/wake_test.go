@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/policy"
 )
 
@@ -54,7 +55,7 @@ func TestForbiddenWakesAreNotMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		step := perdure.Plan(a, perdure.Capabilities{Node: key.Key(), Policy: c.set}, now.Add(time.Hour))
-		if woken := step.Doing().What == perdure.StepRouse; woken != c.woken {
+		if woken := step.Doing().What == phase.StepRouse; woken != c.woken {
 			t.Errorf("%s: %+v, want woken %v", name, step, c.woken)
 		}
 	}

@@ -154,8 +154,7 @@ func (s *Server) who(r *http.Request) (*home.Visitor, error) {
 	if s.Open || localTo(r.Context()) {
 		return s.Desk.Home.Owner()
 	}
-	return nil, perdure.WithHint(fmt.Errorf("%w: the request has no token", home.ErrUnknown),
-		"make one with perdure token new, and send it as Authorization: Bearer TOKEN")
+	return nil, perdure.WithHint(fmt.Errorf("%w: the request has no token", home.ErrUnknown), home.ShowToken)
 }
 
 type localKey struct{}

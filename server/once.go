@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/trace"
 )
 
 // Writing is what every request has that changes something.
@@ -59,7 +60,7 @@ func writes[T any](
 ) (*wrote[T], error) {
 	var err error
 	if w.Trace != "" {
-		if ctx, err = perdure.WithTraceparent(ctx, w.Trace); err != nil {
+		if ctx, err = trace.With(ctx, w.Trace); err != nil {
 			return nil, perdure.Invalid(fmt.Errorf("traceparent: %w", err))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 var listing = map[string]func(*testing.T, *suite){
@@ -18,6 +19,7 @@ var listing = map[string]func(*testing.T, *suite){
 	"EveryFilterSelects":        testFilters,
 	"ReindexRebuildsEverything": testReindex,
 	"PagesCostWhatTheyList":     testPages,
+	"DueNamesTheScope":          testDueScope,
 }
 
 func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
@@ -32,12 +34,33 @@ func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
 	return out
 }
 
+// testDueScope: a store that lists agents says of those that are due in which scope they are. It may do so later: it is
+// a hint.
+func testDueScope(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	a := s.create(newAuthor(t), "a")
+	if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+		for look, err := range s.Due(t.Context(), time.Now()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if look.Agent == a.ID() && look.Scope == "acme" {
+				return
+			}
+		}
+	}
+	t.Error("the scope of an agent that is due is not known")
+}
+
 func testListNew(t *testing.T, s *suite) {
 	l := optional[perdure.Lister](t, s.Store)
 	e, a := newAuthor(t).genesis(perdure.Intent{Name: "n", Kind: "k", Labels: map[string]string{"x": "y"}}, "acme/ops")
 	s.append(t, a.ID(), nil, e)
 	want := []perdure.Listing{{
-		Agent: a.ID(), Name: "n", Kind: "k", Scope: "acme/ops", State: perdure.Instantiated,
+		Agent: a.ID(), Name: "n", Kind: "k", Scope: "acme/ops", State: phase.Instantiated,
 		Labels:  map[string]string{"x": "y"},
 		Created: perdure.TimeOf(began), Updated: perdure.TimeOf(began), Due: perdure.TimeOf(began), Entries: 1,
 	}}
@@ -65,7 +88,7 @@ func testIndex(t *testing.T, s *suite) {
 	if diff := cmp.Diff([]perdure.Listing{want}, list(t, l, perdure.Filter{})); diff != "" {
 		t.Fatalf("listing after an older one came late (-want +got):\n%s", diff)
 	}
-	if want.State != perdure.Dormant || want.Entries != 3 {
+	if want.State != phase.Dormant || want.Entries != 3 {
 		t.Fatalf("the agent is %v with %d entries: this test is out of date", want.State, want.Entries)
 	}
 	want.Labels = map[string]string{"changed": "yes"}
@@ -128,9 +151,9 @@ func testFilters(t *testing.T, s *suite) {
 		{perdure.Filter{Scope: "acme"}, 9},
 		{perdure.Filter{Scope: "acme/ops"}, 4},
 		{perdure.Filter{Scope: "acme/ops/night"}, 2},
-		{perdure.Filter{States: []perdure.State{perdure.Dormant}}, 5},
-		{perdure.Filter{States: []perdure.State{perdure.Dormant, perdure.Instantiated}}, 9},
-		{perdure.Filter{States: []perdure.State{perdure.Terminated}}, 0},
+		{perdure.Filter{States: []phase.State{phase.Dormant}}, 5},
+		{perdure.Filter{States: []phase.State{phase.Dormant, phase.Instantiated}}, 9},
+		{perdure.Filter{States: []phase.State{phase.Terminated}}, 0},
 		{perdure.Filter{Waiting: true}, 2},
 		{perdure.Filter{Waiting: true, Name: "a*"}, 1},
 		{perdure.Filter{Labels: map[string]string{"team": "0"}}, 3},
@@ -142,7 +165,7 @@ func testFilters(t *testing.T, s *suite) {
 		{perdure.Filter{Prefix: all[3].Agent.String()}, 1},
 		{perdure.Filter{Prefix: all[3].Agent.String()[:9]}, 1},
 		{perdure.Filter{Prefix: "xyz"}, 0},
-		{perdure.Filter{Kind: "build", Scope: "acme/ops/night", States: []perdure.State{perdure.Dormant}}, 2},
+		{perdure.Filter{Kind: "build", Scope: "acme/ops/night", States: []phase.State{phase.Dormant}}, 2},
 	} {
 		want := []perdure.Listing{}
 		for _, line := range all {

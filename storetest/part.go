@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // parting tests stores that can hold a part of a memory.
@@ -61,28 +62,28 @@ func testReplacedListed(t *testing.T, s *suite) {
 	all, _, a := ended(w)
 	id := a.ID()
 	s.append(t, id, nil, all...)
-	line := perdure.Listing{Agent: id, Name: "part", Scope: "acme", State: perdure.Terminated, Entries: int64(len(all))}
+	line := perdure.Listing{Agent: id, Name: "part", Scope: "acme", State: phase.Terminated, Entries: int64(len(all))}
 	if err := l.Index(t.Context(), a.Heads(), line); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.replace(t, id, a.Heads(), perdure.Full, all[:2]...); err != nil {
 		t.Fatal(err)
 	}
-	states := func() []perdure.State {
-		var states []perdure.State
+	states := func() []phase.State {
+		var states []phase.State
 		for _, one := range list(t, l, perdure.Filter{Name: "part"}) {
 			states = append(states, one.State)
 		}
 		return states
 	}
-	if got := states(); len(got) != 1 || got[0] == perdure.Terminated {
+	if got := states(); len(got) != 1 || got[0] == phase.Terminated {
 		t.Errorf("listed in %v, want what took its place", got)
 	}
-	line.State, line.Entries = perdure.Dormant, 2
+	line.State, line.Entries = phase.Dormant, 2
 	if err := l.Index(t.Context(), []perdure.Hash{all[1].Name}, line); err != nil {
 		t.Fatal(err)
 	}
-	if got := states(); len(got) != 1 || got[0] != perdure.Dormant {
+	if got := states(); len(got) != 1 || got[0] != phase.Dormant {
 		t.Errorf("listed in %v, want it dormant", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // resting are the tests of what a store keeps when nobody holds it.
@@ -60,7 +61,7 @@ func testReopen(t *testing.T, s *suite) {
 		t.Fatalf("due after reopening: %v", got)
 	}
 	if l, ok := s.Store.(perdure.Lister); ok {
-		if got := list(t, l, perdure.Filter{}); len(got) != 1 || got[0].State != perdure.Dormant {
+		if got := list(t, l, perdure.Filter{}); len(got) != 1 || got[0].State != phase.Dormant {
 			t.Fatalf("listing after reopening: %v", got)
 		}
 	}

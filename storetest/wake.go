@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 var waking = map[string]func(*testing.T, *suite){
@@ -310,7 +311,7 @@ func (w *wakeWorld) law() {
 			continue
 		}
 		for _, node := range w.nodes() {
-			if step := perdure.Plan(w.all, node, at); step.Doing().What != perdure.StepIdle {
+			if step := perdure.Plan(w.all, node, at); step.Doing().What != phase.StepIdle {
 				w.r.Fatalf("at %s there is %#v to do for %+v, with heads %v, and the agent is not due", at, step, node,
 					texts(w.all.Heads()))
 			}

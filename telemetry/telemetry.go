@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
 )
 
 // Config says where telemetry goes. The zero Config keeps it for /metrics.
@@ -158,7 +160,7 @@ func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context
 	return ctx, func(o perdure.Over) {
 		s.ended = time.Now()
 		t.count(&b, &o, s.ended.Sub(s.begun))
-		if t.out != nil && o.Step != perdure.StepIdle && !errors.Is(o.Err, context.Canceled) {
+		if t.out != nil && o.Step != phase.StepIdle && !errors.Is(o.Err, context.Canceled) {
 			s.finish(&b, &o)
 			t.out.put(s)
 		}
@@ -169,7 +171,7 @@ func (t *Telemetry) Begin(ctx context.Context, b perdure.Begun) (context.Context
 // is the operation it is part of, if that is of the same trace, else the entry that it is done on account of.
 func (s *span) join(ctx context.Context) context.Context {
 	s.id = randomHex(8)
-	if parts := strings.Split(perdure.Traceparent(ctx), "-"); len(parts) == 4 {
+	if parts := strings.Split(trace.Parent(ctx), "-"); len(parts) == 4 {
 		s.trace, s.parent = parts[1], parts[2]
 	}
 	if above, ok := ctx.Value(spanKey{}).(*span); ok && (s.trace == "" || s.trace == above.trace) {
@@ -179,7 +181,7 @@ func (s *span) join(ctx context.Context) context.Context {
 		s.trace = randomHex(16)
 	}
 	ctx = context.WithValue(ctx, spanKey{}, s)
-	if named, err := perdure.WithTraceparent(ctx, "00-"+s.trace+"-"+s.id+"-01"); err == nil {
+	if named, err := trace.With(ctx, "00-"+s.trace+"-"+s.id+"-01"); err == nil {
 		ctx = named
 	}
 	return ctx
@@ -202,17 +204,17 @@ func (s *span) describe(b *perdure.Begun) {
 		s.set("gen_ai.agent.name", b.Name)
 	}
 	switch b.What {
-	case perdure.ObservedCycle:
+	case "":
 		s.name = "invoke_agent"
 		s.set("gen_ai.operation.name", "invoke_agent")
 		s.set("gen_ai.provider.name", "perdure")
-	case perdure.ObservedAdvice:
+	case phase.StepConsult:
 		s.name, s.client = "chat", true
 		s.set("gen_ai.operation.name", "chat")
 		if b.Advisor != "" {
 			s.set("perdure.advisor", b.Advisor)
 		}
-	case perdure.ObservedCall:
+	case phase.StepPerform:
 		s.name = "execute_tool " + b.Tool
 		s.set("gen_ai.operation.name", "execute_tool")
 		s.set("gen_ai.tool.name", b.Tool)
@@ -226,7 +228,7 @@ func (s *span) finish(b *perdure.Begun, o *perdure.Over) {
 		s.name += " " + string(o.Step)
 		s.set("perdure.step", string(o.Step))
 	}
-	if b.What == perdure.ObservedAdvice {
+	if b.What == phase.StepConsult {
 		s.set("gen_ai.provider.name", providerOf(o.Model))
 	}
 	if o.Model != "" {
@@ -255,7 +257,7 @@ func signalOf(b *perdure.Begun, o *perdure.Over) string {
 		return perdure.TimedOut.String()
 	case o.Err != nil:
 		return perdure.Failed.String()
-	case b.What == perdure.ObservedCycle:
+	case b.What == "":
 		return ""
 	case o.Signal == 0:
 		return perdure.OK.String()
@@ -266,11 +268,11 @@ func signalOf(b *perdure.Begun, o *perdure.Over) string {
 // count adds what was done to the metrics.
 func (t *Telemetry) count(b *perdure.Begun, o *perdure.Over, took time.Duration) {
 	switch b.What {
-	case perdure.ObservedCycle:
-		if t.cycles.add(1, string(o.Step)); o.Step != perdure.StepIdle {
+	case "":
+		if t.cycles.add(1, string(o.Step)); o.Step != phase.StepIdle {
 			t.cycleTime.add(took.Seconds())
 		}
-	case perdure.ObservedAdvice:
+	case phase.StepConsult:
 		provider, model := providerOf(o.Model), o.Model
 		t.advice.add(1, provider, model, signalOf(b, o))
 		t.adviceTime.add(took.Seconds(), "chat", provider, model)
@@ -279,7 +281,7 @@ func (t *Telemetry) count(b *perdure.Begun, o *perdure.Over, took time.Duration)
 			t.tokens.add(float64(u.Out), "chat", "output", provider, model)
 			t.cost.add(float64(u.Cost)/1e6, provider, model)
 		}
-	case perdure.ObservedCall:
+	case phase.StepPerform:
 		t.calls.add(1, b.Tool, signalOf(b, o))
 		t.callTime.add(took.Seconds(), b.Tool)
 	}

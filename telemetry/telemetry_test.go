@@ -17,11 +17,12 @@ import (
 	collectortrace "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/slim/otlp/metrics/v1"
-	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	spans "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/telemetry"
+	"github.com/perdure/perdure/trace"
 )
 
 // collector takes OTLP over HTTP and keeps what it decodes.
@@ -29,7 +30,7 @@ type collector struct {
 	t       *testing.T
 	url     string
 	mu      sync.Mutex
-	spans   []*trace.Span
+	spans   []*spans.Span
 	metrics map[string]*metrics.Metric
 	service string
 	busy    int // how many requests it refuses first
@@ -104,7 +105,7 @@ type look struct{ under []string }
 
 func (*look) Spec() perdure.Spec { return perdure.Spec{Name: "look", Effect: perdure.Read} }
 func (l *look) Call(ctx context.Context, _ perdure.Call) (perdure.Result, error) {
-	if l.under = append(l.under, perdure.Traceparent(ctx)); len(l.under) == 2 {
+	if l.under = append(l.under, trace.Parent(ctx)); len(l.under) == 2 {
 		return perdure.Result{}, errors.New("secret words")
 	}
 	return perdure.Result{}, nil
@@ -162,7 +163,7 @@ func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 	if c.service != "shop" || len(c.spans) == 0 {
 		t.Fatalf("%d spans of %q", len(c.spans), c.service)
 	}
-	byID, names := map[string]*trace.Span{}, map[string]int{}
+	byID, names := map[string]*spans.Span{}, map[string]int{}
 	for _, s := range c.spans {
 		byID[hex.EncodeToString(s.SpanId)] = s
 		names[s.Name]++
@@ -198,7 +199,7 @@ func TestSpansArePartOfTheTraceOfTheEntries(t *testing.T) {
 			number(s.Attributes, "gen_ai.usage.output_tokens") != 20) {
 			t.Errorf("%s has %v", s.Name, s.Attributes)
 		}
-		if s.Status.Code == trace.Status_STATUS_CODE_ERROR {
+		if s.Status.Code == spans.Status_STATUS_CODE_ERROR {
 			failed++
 			if s.Name != "execute_tool look" || value(s.Attributes, "error.type") != "failed" {
 				t.Errorf("%s failed: %v", s.Name, s)
@@ -275,7 +276,7 @@ func TestACollectorThatIsDownCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20_000 {
-		_, over := tel.Begin(t.Context(), perdure.Begun{What: perdure.ObservedCycle})
+		_, over := tel.Begin(t.Context(), perdure.Begun{})
 		over(perdure.Over{Step: "decide"})
 	}
 	w := httptest.NewRecorder()

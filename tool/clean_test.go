@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/tool"
 )
@@ -241,8 +242,8 @@ func TestPolicyAboutAPathCannotBePassedBySpellingItOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"public/x": "public", "private/x": "no-private", "public/../private/x": perdure.RuleArguments,
-		"./private/x": perdure.RuleArguments, "other/x": "policy.default",
+		"public/x": "public", "private/x": "no-private", "public/../private/x": ruling.Arguments,
+		"./private/x": ruling.Arguments, "other/x": "policy.default",
 	} {
 		f, dir := fileTools(t)
 		for _, p := range []string{"public", "private", "other"} {

@@ -20,6 +20,7 @@ import (
 	"code.dny.dev/ssrf"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 // HTTP makes tools that send requests to the hosts it lists: http.get and http.head, which change nothing; http.put and
@@ -223,7 +224,7 @@ func (c *client) request(ctx context.Context, call perdure.Call, method string, 
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("User-Agent", "perdure")
-	if trace := perdure.Traceparent(ctx); trace != "" {
+	if trace := trace.Parent(ctx); trace != "" {
 		req.Header.Set("Traceparent", trace)
 	}
 	if changes(method) {

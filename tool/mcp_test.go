@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -197,7 +198,7 @@ func TestWhatAHostileServerSaysOfItsToolsIsBounded(t *testing.T) {
 	}
 	loop := connected(t, with(&mcp.Tool{Name: "a", InputSchema: map[string]any{"type": "object", "$ref": "#"}}))
 	if v := decisionOf(t, nodeWith(t, loop[0], perdure.Execute{Tool: "t.a"})); v.Answer != perdure.Deny ||
-		v.Rules[0] != perdure.RuleArguments {
+		v.Rules[0] != ruling.Arguments {
 		t.Errorf("got %+v, want a denial", v) // and a node that is still there
 	}
 }

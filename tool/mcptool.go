@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 // mcpTool is one tool of an MCP server.
@@ -37,7 +38,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		}
 	}
 	meta := mcp.Meta{KeyMeta: c.Key}
-	if trace := perdure.Traceparent(ctx); trace != "" {
+	if trace := trace.Parent(ctx); trace != "" {
 		meta["traceparent"] = trace // as the protocol names it
 	}
 	for again := false; ; again = true {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/trace"
 )
 
 // outcome is what a node records of a call of a tool.
@@ -42,7 +43,7 @@ func outcome(t *testing.T, tl perdure.Tool, args any) perdure.Outcome {
 				return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: tl.Spec().Name, Args: data}}}, nil
 			})},
 	}
-	ctx, err := perdure.WithTraceparent(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	ctx, err := trace.With(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	if err != nil {
 		t.Fatal(err)
 	}

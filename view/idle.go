@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // Why says in words why an agent rests, with times as programs write them.
@@ -47,18 +48,18 @@ func (s *speech) all(of []perdure.Reason) string {
 }
 
 // fixed are the reasons of which there is nothing more to say.
-var fixed = map[perdure.Rest]string{
-	perdure.RestEnded:     "it has ended",
-	perdure.RestBasis:     "what it rests on is looked at again first",
-	perdure.RestSilent:    "the advisor proposed nothing: waiting for an event",
-	perdure.RestRefused:   "asleep: a person did not let it wake; it waits for an event",
-	perdure.RestStopping:  "this node is stopping",
-	perdure.RestTurn:      "others have their turn",
-	perdure.RestPaused:    "paused",
-	perdure.RestContested: "its ownership is contested: end it, or fork it from before",
-	perdure.RestGiven:     "handed over: it goes on where it is taken in next",
-	perdure.RestDisputed:  "two copies claim its seat: look at both, then take the seat for the one that is to go on",
-	perdure.RestElsewhere: "this is a copy: what must happen only once is decided where its seat is; hand the seat " +
+var fixed = map[phase.Rest]string{
+	phase.RestEnded:     "it has ended",
+	phase.RestBasis:     "what it rests on is looked at again first",
+	phase.RestSilent:    "the advisor proposed nothing: waiting for an event",
+	phase.RestRefused:   "asleep: a person did not let it wake; it waits for an event",
+	phase.RestStopping:  "this node is stopping",
+	phase.RestTurn:      "others have their turn",
+	phase.RestPaused:    "paused",
+	phase.RestContested: "its ownership is contested: end it, or fork it from before",
+	phase.RestGiven:     "handed over: it goes on where it is taken in next",
+	phase.RestDisputed:  "two copies claim its seat: look at both, then take the seat for the one that is to go on",
+	phase.RestElsewhere: "this is a copy: what must happen only once is decided where its seat is; hand the seat " +
 		"over from there, " +
 		"or take it if that is lost, or if the copies cannot be merged any more because one of them has collected " +
 		"its past (gc): " +
@@ -70,13 +71,13 @@ func (s *speech) reason(r *perdure.Reason) string {
 		return text
 	}
 	switch r.Kind {
-	case perdure.RestAsleep:
+	case phase.RestAsleep:
 		return "asleep " + s.pending(r.Trigger)
-	case perdure.RestUnderWay:
+	case phase.RestUnderWay:
 		return fmt.Sprintf("%s is under way until %s", toolWord(r.Tool), s.moment(r.Until))
-	case perdure.RestRetry, perdure.RestBackoff:
+	case phase.RestRetry, phase.RestBackoff:
 		return fmt.Sprintf("trying again at %s, %s: %s", s.moment(r.Until), attempt(r), tried(r))
-	case perdure.RestLacks:
+	case phase.RestLacks:
 		text := "needs a node with " + needWord(r.Needs)
 		switch advisor := strings.HasPrefix(r.Needs, "advisor:"); {
 		case advisor && r.Note != "":
@@ -87,40 +88,40 @@ func (s *speech) reason(r *perdure.Reason) string {
 			text += " (this one: " + r.Note + ")"
 		}
 		return text
-	case perdure.RestPolicy:
+	case phase.RestPolicy:
 		return "asleep: its wait is over, and policy does not let it wake" + after(r.Note)
-	case perdure.RestHeld:
+	case phase.RestHeld:
 		if bad, ok := r.Fault.(*perdure.Rejection); ok {
 			return fmt.Sprintf("held: entry %.12s is by %s; it takes the right %s", bad.Entry, bad.Got, bad.Want)
 		}
 		return fmt.Sprintf("held: %v", r.Fault)
-	case perdure.RestOlder:
+	case phase.RestOlder:
 		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() +
 			"; what was done since would be done again"
-	case perdure.RestBlind:
+	case phase.RestBlind:
 		return "what must happen only once waits: how far agents have come cannot be noted, so that nobody would " +
 			"notice an older copy of this one: " + r.Note
-	case perdure.RestShallow:
+	case phase.RestShallow:
 		return fmt.Sprintf("%s is an effect of class %s, and this store holds %s: import the whole memory", r.Tool,
 			r.Effect, held(r.Depth))
-	case perdure.RestDoubt:
+	case phase.RestDoubt:
 		return fmt.Sprintf("in doubt: it is not known whether %s happened; settle decision %s", toolWord(r.Tool),
 			r.Decision.Short())
-	case perdure.RestApproval:
+	case phase.RestApproval:
 		text := "approval " + r.Digest.Short() + " is needed"
 		if len(r.Asked) > 0 {
 			text += " from " + strings.Join(r.Asked, ", ")
 		}
 		return text
-	case perdure.RestBudget:
+	case phase.RestBudget:
 		return r.Note
-	case perdure.RestDenied:
+	case phase.RestDenied:
 		return fmt.Sprintf("its last %d proposals were refused: tell it something, let it do what it asks, or end it",
 			r.Attempt)
-	case perdure.RestSpinning:
+	case phase.RestSpinning:
 		return fmt.Sprintf("stopped after writing the same %s %d times: %s; send it something to make it try again, "+
 			"or end it", r.What, r.Attempt, r.Note)
-	case perdure.RestCircling:
+	case phase.RestCircling:
 		return fmt.Sprintf("stopped: its last %d entries repeat themselves without any result; "+
 			"send it something to make it try again, or end it", r.Attempt)
 	}
@@ -130,7 +131,7 @@ func (s *speech) reason(r *perdure.Reason) string {
 // attempt counts the attempt that comes next.
 func attempt(r *perdure.Reason) string {
 	text := fmt.Sprintf("attempt %d", r.Attempt+1)
-	if r.Kind == perdure.RestRetry {
+	if r.Kind == phase.RestRetry {
 		text += fmt.Sprintf(" of %d", r.Of)
 	}
 	return text
@@ -141,7 +142,7 @@ func tried(r *perdure.Reason) string {
 	how := ""
 	switch r.Signal {
 	case perdure.Throttled:
-		how = " has too much to do"
+		how = " is limiting its rate"
 	case perdure.TimedOut, perdure.Silent:
 		how = " gave no answer in time"
 	case perdure.Failed:
@@ -211,7 +212,7 @@ func toolWord(name string) string {
 
 // needWord is what a node must have, as a sentence names it.
 func needWord(what string) string {
-	if strings.HasPrefix(what, "advisor:") {
+	if strings.HasPrefix(what, "advisor:") || strings.HasPrefix(what, "scope:") {
 		return Capability(what)
 	}
 	return what
@@ -220,9 +221,9 @@ func needWord(what string) string {
 // held is what a store holds at a depth.
 func held(d *perdure.Depth) string {
 	switch {
-	case d == nil || d.Kind == perdure.DepthFull:
+	case d == nil || *d == perdure.Full:
 		return "all of its memory"
-	case d.Kind == perdure.DepthHeaders:
+	case *d == perdure.Headers:
 		return "only the headers of its past"
 	}
 	return "only the end of its memory"

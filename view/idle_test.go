@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // rests are the kinds of reasons, read from the source that declares them.
-func rests(t *testing.T) (kinds []perdure.Rest) {
+func rests(t *testing.T) (kinds []phase.Rest) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../plan_idle.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../phase/rest.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +30,11 @@ func rests(t *testing.T) (kinds []perdure.Rest) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds = append(kinds, perdure.Rest(text))
+		kinds = append(kinds, phase.Rest(text))
 		return true
 	})
 	if len(kinds) < 20 {
-		t.Fatalf("found %d kinds of reasons in plan_idle.go", len(kinds))
+		t.Fatalf("found %d kinds of reasons in phase/rest.go", len(kinds))
 	}
 	return kinds
 }
@@ -61,21 +62,23 @@ func TestReasonsInWords(t *testing.T) {
 		want   string
 		timed  bool
 	}{
-		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &at}, "asleep until 12:03:00 UTC (in 3m)", true},
-		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{Of: []perdure.Pending{on("a"), on("b")}}},
+		{perdure.Reason{Kind: phase.RestAsleep, Trigger: &at}, "asleep until 12:03:00 UTC (in 3m)", true},
+		{perdure.Reason{Kind: phase.RestAsleep, Trigger: &perdure.Pending{Of: []perdure.Pending{on("a"), on("b")}}},
 			"asleep for event a, or for event b", false},
-		{perdure.Reason{Kind: perdure.RestAsleep, Trigger: &perdure.Pending{All: true,
+		{perdure.Reason{Kind: phase.RestAsleep, Trigger: &perdure.Pending{All: true,
 			Of: []perdure.Pending{on("a"), on("b")}}},
 			"asleep for event a, and for event b", false},
-		{perdure.Reason{Kind: perdure.RestBackoff, Tool: "advisor:", Signal: perdure.Failed, Attempt: 2, Until: soon},
+		{perdure.Reason{Kind: phase.RestBackoff, Tool: "advisor:", Signal: perdure.Failed, Attempt: 2, Until: soon},
 			"trying again at 12:03:00 UTC (in 3m), attempt 3: its advisor failed", true},
-		{perdure.Reason{Kind: perdure.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5,
+		{perdure.Reason{Kind: phase.RestRetry, Tool: "mail", Signal: perdure.Throttled, Attempt: 2, Of: 5,
 			Until: soon},
-			"trying again at 12:03:00 UTC (in 3m), attempt 3 of 5: mail has too much to do", true},
-		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
-		{perdure.Reason{Kind: perdure.RestLacks, Needs: "advisor:careful", Note: "no key"},
+			"trying again at 12:03:00 UTC (in 3m), attempt 3 of 5: mail is limiting its rate", true},
+		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
+		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:careful", Note: "no key"},
 			"advisor careful cannot be asked here: no key", false},
-		{perdure.Reason{Kind: perdure.RestLacks, Needs: "mail", Note: "no key"},
+		{perdure.Reason{Kind: phase.RestLacks, Needs: "scope:acme/ops", Note: "works on agents in home only"},
+			"needs a node with scope acme/ops (this one: works on agents in home only)", false},
+		{perdure.Reason{Kind: phase.RestLacks, Needs: "mail", Note: "no key"},
 			"needs a node with mail (this one: no key)", false},
 	} {
 		got, timed := WhyNow(perdure.Idle{Reasons: []perdure.Reason{c.reason}}, now)
@@ -83,7 +86,7 @@ func TestReasonsInWords(t *testing.T) {
 			t.Errorf("it says %q (a time: %t), want %q", got, timed, c.want)
 		}
 	}
-	two := perdure.Idle{Reasons: []perdure.Reason{{Kind: perdure.RestAsleep, Trigger: &at}, {Kind: perdure.RestPaused}}}
+	two := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestAsleep, Trigger: &at}, {Kind: phase.RestPaused}}}
 	if got, want := Why(two), "asleep until "+soon.String()+"; paused"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 // Changed are the fields a mutation names.
@@ -50,17 +51,17 @@ func dollars(n int64) string {
 
 // Line is one entry as people read it.
 type Line struct {
-	Seq    int64           `json:"seq"`
-	Entry  perdure.Hash    `json:"entry"`
-	Time   perdure.Time    `json:"time"`
-	Kind   perdure.Kind    `json:"kind"`
-	Origin perdure.Key     `json:"origin"`
-	What   string          `json:"what"`
-	Tool   string          `json:"tool,omitempty"`
-	Signal perdure.Signal  `json:"signal,omitempty"`
-	Parent []perdure.Hash  `json:"parents,omitempty"`
-	Body   perdure.Body    `json:"body,omitempty"`
-	Trace  perdure.TraceID `json:"trace,omitzero"`
+	Seq    int64          `json:"seq"`
+	Entry  perdure.Hash   `json:"entry"`
+	Time   perdure.Time   `json:"time"`
+	Kind   perdure.Kind   `json:"kind"`
+	Origin perdure.Key    `json:"origin"`
+	What   string         `json:"what"`
+	Tool   string         `json:"tool,omitempty"`
+	Signal perdure.Signal `json:"signal,omitempty"`
+	Parent []perdure.Hash `json:"parents,omitempty"`
+	Body   perdure.Body   `json:"body,omitempty"`
+	Trace  trace.ID       `json:"trace,omitzero"`
 
 	Act    perdure.Action `json:"-"` // what a decision or an outcome is about
 	Much   int            `json:"-"` // how much of What is said
@@ -140,7 +141,7 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			l.Act = n.decided[s.Decision]
 		}
 	case perdure.Snapshot:
-		l.What = fmt.Sprintf("the fold of %d entries", b.Fold.Count)
+		l.What = "the fold of " + Several(b.Fold.Count, "entry")
 	}
 	return l
 }

@@ -216,7 +216,7 @@ func (w *Wait) Head() string {
 	x, is := w.Action.(perdure.Execute)
 	switch {
 	case w.Action == nil && strings.Contains(strings.TrimSpace(w.What), "\n"):
-		return fmt.Sprintf("%d lines:", strings.Count(strings.TrimSpace(w.What), "\n")+1)
+		return fmt.Sprintf("%d lines", strings.Count(strings.TrimSpace(w.What), "\n")+1)
 	case w.Action == nil:
 		return w.What
 	case is && PlainWord(x.Tool):

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // Attendance is who is at work on the agents of a store.
@@ -96,7 +97,7 @@ func (at *Attendance) mayStray(ctx context.Context, l perdure.Lister, ids []perd
 	for _, id := range at.dead {
 		add(id)
 	}
-	for one, err := range l.List(ctx, perdure.Filter{States: []perdure.State{perdure.Execution}}) {
+	for one, err := range l.List(ctx, perdure.Filter{States: []phase.State{phase.Execution}}) {
 		if err != nil {
 			return nil, err
 		}

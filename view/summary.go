@@ -8,37 +8,39 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/trace"
 )
 
 // stepText says what a node would do next.
 func stepText(s perdure.Step) string {
 	switch d := s.Doing(); d.What {
-	case perdure.StepIdle:
+	case phase.StepIdle:
 		return "nothing"
-	case perdure.StepFlag:
+	case phase.StepFlag:
 		return "record that " + d.Decision.Short() + " was decided twice"
-	case perdure.StepSit:
+	case phase.StepSit:
 		return "take its seat"
-	case perdure.StepRouse:
+	case phase.StepRouse:
 		return "wake it"
-	case perdure.StepConsult:
+	case phase.StepConsult:
 		if d.Advisor == "" {
 			return "ask its advisor"
 		}
 		return "ask advisor " + d.Advisor
-	case perdure.StepDecide:
+	case phase.StepDecide:
 		return "decide about " + ActionText(d.Action)
-	case perdure.StepPerform:
+	case phase.StepPerform:
 		return "perform " + ActionText(d.Action)
-	case perdure.StepReconcile:
+	case phase.StepReconcile:
 		return "find out whether " + ActionText(d.Action) + " happened"
-	case perdure.StepLapse:
+	case phase.StepLapse:
 		return "record a refusal"
-	case perdure.StepEscalate:
+	case phase.StepEscalate:
 		return "ask " + strings.Join(d.Asked, ", ") + " too, since nobody answered"
-	case perdure.StepFinish:
+	case phase.StepFinish:
 		return "end it: its deadline has passed"
-	case perdure.StepAnnounce:
+	case phase.StepAnnounce:
 		return "tell its relatives that it has ended"
 	}
 	return "something not known here"
@@ -106,7 +108,7 @@ type Summary struct {
 	Agent    perdure.AgentID        `json:"agent"`
 	Name     string                 `json:"name,omitempty"`
 	Standing string                 `json:"standing"`
-	State    perdure.State          `json:"state"`
+	State    phase.State            `json:"state"`
 	Next     string                 `json:"next"`              // what a node would do
 	Why      string                 `json:"why"`               // why it rests
 	Reasons  []perdure.Reason       `json:"reasons,omitempty"` // the same for programs
@@ -122,7 +124,7 @@ type Summary struct {
 	Lineage  *perdure.Lineage       `json:"lineage,omitempty"`
 	Created  perdure.Time           `json:"created"`
 	Updated  perdure.Time           `json:"updated"`
-	Trace    perdure.TraceID        `json:"trace,omitzero"` // of what it does now
+	Trace    trace.ID               `json:"trace,omitzero"` // of what it does now
 	Turns    int64                  `json:"turns"`
 	Spent    perdure.Spend          `json:"spent"`
 	Reserved perdure.Spend          `json:"reserved"`
@@ -202,6 +204,12 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 		return
 	}
 	waits := SeatWaits(a, t, place, now)
+	if a.GoneOn(place) {
+		idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven, Seat: place}}}
+		v.Standing, v.Next, v.Why, v.Reasons = a.Standing(t, place, now), stepText(idle), Why(idle), idle.Reasons
+		v.Due, v.Person, v.Needs, v.Waits = 0, false, "", append(waits, stillHere(v.Waits)...)
+		return
+	}
 	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
 		v.Standing = is
 	}
@@ -211,9 +219,15 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash,
 	v.Waits = append(waits, v.Waits...)
 }
 
+// stillHere are those of what waits that stay a matter of a store which has handed the agent over: whether what was
+// begun there happened.
+func stillHere(waits []Wait) []Wait {
+	return slices.DeleteFunc(waits, func(w Wait) bool { return w.Kind != WaitDoubt })
+}
+
 // Judge puts in what the policy of this home says of a wake, if there is one that loads.
 func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
-	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != perdure.StepRouse {
+	if perdure.Plan(a, perdure.Capabilities{All: true}, now).Doing().What != phase.StepRouse {
 		return
 	}
 	if idle, ok := perdure.Plan(a, perdure.Capabilities{All: true, Policy: p}, now).(perdure.Idle); ok {
@@ -254,9 +268,12 @@ func LastFailure(a *perdure.Agent) string {
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {
 	name, is := strings.CutPrefix(what, "advisor:")
+	scope, scoped := strings.CutPrefix(what, "scope:")
 	switch {
 	case what == "":
 		return ""
+	case scoped:
+		return "scope " + InLine(scope)
 	case !is:
 		return "tool " + what
 	case name == "":

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // Document is a version of a document, as a reader sees it.
@@ -84,10 +85,10 @@ func (r *Reader) open(body perdure.Data) string {
 func (r *Reader) unseal(part any) string {
 	d, err := perdure.DataOf(part)
 	if err == nil {
-		d, err = perdure.Unseal(r.Vault, d)
+		d, err = seal.Open(r.Vault, d)
 	}
 	switch {
-	case errors.Is(err, perdure.ErrErased):
+	case errors.Is(err, seal.ErrErased):
 		return "[erased]"
 	case err != nil:
 		return sealedMark

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // sealedMark stands for a part that is sealed.
@@ -102,7 +103,7 @@ const maxValueDepth = 16
 
 // valueText is the texts in a value, in order. What is sealed is left out.
 func valueText(v any, depth int) string {
-	if depth > maxValueDepth || perdure.IsSealed(v) {
+	if depth > maxValueDepth || seal.Is(v) {
 		return ""
 	}
 	var parts []string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // Workspace is the documents of one store. Store, Node and Index must be set, and nothing may be changed after the
@@ -19,7 +20,7 @@ type Workspace struct {
 	Store perdure.Store
 	Node  *perdure.Node // signs what is written, and says which memories count
 	Index *Index
-	Vault perdure.Vault // opens and makes sealed parts; nil: they stay sealed, and none are made
+	Vault seal.Vault // opens and makes sealed parts; nil: they stay sealed, and none are made
 
 	// Allow is what policy answers to a role that wants to read or write; nil denies everything to roles. The owner is
 	// not asked.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 )
 
 // MaxText bounds the text of a document.
@@ -356,7 +357,7 @@ func (r *Reader) bodyOf(d *Draft) (perdure.Data, error) {
 	for _, p := range d.Sealed {
 		plain, err := perdure.DataOf(norm.NFC.String(p.Text))
 		if err == nil {
-			plain, err = perdure.Seal(r.Vault, p.Subject, plain)
+			plain, err = seal.Data(r.Vault, p.Subject, plain)
 		}
 		if err != nil {
 			return nil, err

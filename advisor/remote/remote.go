@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/advisor/internal/wire"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 // Advisor is an advisor elsewhere, in any language: it is posted a view of the agent and answers with what to do next.
@@ -84,7 +85,7 @@ func (h *Advisor) post(ctx context.Context, body []byte) (*http.Response, error)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	if trace := perdure.Traceparent(ctx); trace != "" {
+	if trace := trace.Parent(ctx); trace != "" {
 		req.Header.Set("Traceparent", trace)
 	}
 	client := *direct

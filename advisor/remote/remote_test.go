@@ -21,6 +21,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor/remote"
+	"github.com/perdure/perdure/phase"
 )
 
 // schemas are the two JSON Schemas of the package documentation, by their title.
@@ -202,7 +203,7 @@ func TestAThrottledAgentSleepsAndAsksAgain(t *testing.T) {
 	n := newNode(t, new(perdure.MemStore), &remote.Advisor{URL: s.URL})
 	idle, err := n.RunAgent(t.Context(), create(t, n, nil))
 	if err != nil || asked.Load() != 1 || time.Until(idle.Until.Go()) < 50*time.Minute ||
-		!idle.Is(perdure.RestBackoff) {
+		!idle.Is(phase.RestBackoff) {
 		t.Errorf("got %+v after %d requests, %v", idle, asked.Load(), err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // place is where in a script an action comes from. It is written into the action, so that the agent itself says where
@@ -92,7 +93,7 @@ func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 			advised[e.Name] = c
 		case perdure.Decision:
 			if by, ok := advised[c.Advice]; ok && by.Epoch >= last.Epoch &&
-				!slices.Equal(c.Verdict.Rules, []string{perdure.RuleOutdated}) {
+				!slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
 				last = by
 			}
 		}

@@ -438,7 +438,7 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"two documents":  {"turns: [{end: {}}]\n---\nturns: []", "more than one document"},
 		"no action":      {"turns:\n  - {}\n", "line 2: there is no action"},
 		"two actions":    {"turns:\n  - end: {}\n    execute: {tool: a}\n", "two actions"},
-		"unknown action": {"turns:\n  - end: {}\n  - wake: {}\n", "turn 2: line 3"},
+		"unknown action": {"turns:\n  - end: {}\n  - wake: {}\n", "turn 2: line 3: there is no action called wake"},
 		"unknown field": {"turns:\n  - end: {}\n  - execute:\n      tool: a\n      arg: {}\n",
 			`line 5: unknown field "arg"`},
 		"missing tool":         {"turns:\n  - execute: {args: {}}\n", "tool is missing"},

@@ -48,6 +48,25 @@ func choiceFlag(c *cobra.Command, v *choice, name, usage string) {
 	}
 }
 
+// pairs is a flag that may be repeated, name=value each. Whatever follows the first equals sign is the value, commas
+// included.
+type pairs map[string]string
+
+func (p *pairs) String() string { return "" }
+func (p *pairs) Type() string   { return "name=value" }
+
+func (p *pairs) Set(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return errors.New("write name=value")
+	}
+	if *p == nil {
+		*p = pairs{}
+	}
+	(*p)[name] = value
+	return nil
+}
+
 func formFlag(c *cobra.Command, name, initial, usage string) *choice {
 	v := &choice{initial, []string{forms.Binary, forms.Described, forms.Text}}
 	choiceFlag(c, v, name, usage)

@@ -39,6 +39,8 @@ type edits struct {
 
 func editFlags(c *cobra.Command) *edits {
 	f := c.Flags()
+	labels := &map[string]string{}
+	f.Var((*pairs)(labels), "label", "a label, name=value, or name= to remove it; may be repeated")
 	return &edits{
 		goal:     f.String("goal", "", "its new goal"),
 		kind:     f.String("kind", "", "its new kind"),
@@ -49,7 +51,7 @@ func editFlags(c *cobra.Command) *edits {
 		tokens:   f.Int64("budget-tokens", 0, "the most model tokens it may use, at most the current limit"),
 		calls:    f.Int64("budget-calls", 0, "the most tool calls it may make, at most the current limit"),
 		depth:    f.Int64("depth", 0, "how many generations it may delegate to, at most the current limit"),
-		labels:   f.StringToString("label", nil, "a label, name=value, or name= to remove it; may be repeated"),
+		labels:   labels,
 		tools:    f.StringSlice("tool", nil, "a tool it keeps; may be repeated, all others are removed"),
 		set: f.StringArray("set", nil,
 			"a value of its state, name=JSON, or name=null to remove it; may be repeated"),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -137,7 +138,7 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 }
 
 func TestDoctorComparesEveryField(t *testing.T) {
-	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: perdure.Dormant, Labels: map[string]string{"a": "b"},
+	is := perdure.Listing{Name: "n", Kind: "k", Scope: "s", State: phase.Dormant, Labels: map[string]string{"a": "b"},
 		Due: 100, Entries: 3, Waiting: true}
 	if lies, lags := home.Differs(is, is, 50); len(lies)+len(lags) > 0 {
 		t.Errorf("of the same: %q, %q", lies, lags)
@@ -146,7 +147,7 @@ func TestDoctorComparesEveryField(t *testing.T) {
 		"name": func(l *perdure.Listing) { l.Name = "x" }, "scope": func(l *perdure.Listing) { l.Scope = "x" },
 		"kind": func(l *perdure.Listing) { l.Kind = "x" }, "labels": func(l *perdure.Listing) { l.Labels = nil },
 		"state": func(l *perdure.Listing) {
-			l.State = perdure.Terminated
+			l.State = phase.Terminated
 		}, "waiting": func(l *perdure.Listing) { l.Waiting = false },
 		"due": func(l *perdure.Listing) { l.Due = 0 }, "entries": func(l *perdure.Listing) { l.Entries = 2 },
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -47,10 +48,10 @@ func lsCommand() *cobra.Command {
 // filterFlags adds the flags that select agents.
 func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	x, f := new(home.Selection), c.Flags()
-	wordsFlag(c, &x.States, "state", perdure.State(0).CanonNames()[1:], "only those in this state; may be repeated")
+	wordsFlag(c, &x.States, "state", phase.State(0).CanonNames()[1:], "only those in this state; may be repeated")
 	f.StringVar(&x.Kind, "kind", "", "only those of this kind")
 	f.StringVar(&x.Scope, "scope", "", "only those in this scope or below")
-	f.StringToStringVar(&x.Labels, "label", nil, "only those with this label, name=value; may be repeated")
+	f.Var((*pairs)(&x.Labels), "label", "only those with this label, name=value; may be repeated")
 	f.StringVar(&x.Name, "name", "", "only those with this name; * and ? are wildcards")
 	f.StringVar(&x.Since, "since", "", "only those with an entry since this time, or within this duration")
 	f.IntVar(&x.Limit, "limit", 0, "list at most N (default all)")

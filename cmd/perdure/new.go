@@ -64,8 +64,8 @@ func newFlags(c *cobra.Command) *intentFlags {
 	f.Int64Var(&i.tokens, "budget-tokens", 0, "the most model tokens it may use")
 	f.Int64Var(&i.calls, "budget-calls", 0, "the most tool calls it may make")
 	f.Int64Var(&i.Depth, "depth", 0, "how many generations it may delegate to")
-	f.StringToStringVar(&i.Labels, "label", nil, "a label, name=value; may be repeated")
-	f.StringToStringVar(&i.inputs, "input", nil, "an input, name=text; may be repeated")
+	f.Var((*pairs)(&i.Labels), "label", "a label, name=value; may be repeated")
+	f.Var((*pairs)(&i.inputs), "input", "an input, name=text; may be repeated")
 	f.StringVar(&i.json, "input-json", "", "its inputs: JSON, - for standard input, or @FILE")
 	f.StringSliceVar(&i.Tools, "tool", nil, "a tool it may use; may be repeated (default: whatever policy permits)")
 	f.StringSliceVar(&i.Approvers, "approver", nil,

@@ -106,8 +106,8 @@ func policyExplainCommand() *cobra.Command {
 	f.BoolVar(&q.Trusted, "trusted", false, "with --admit: its owner is trusted here")
 	f.StringArrayVar(&q.Set, "set", nil, "FACT=VALUE: assume this fact, as in spent.cost=500; may be repeated")
 	policyFlag(c, &q.Policies)
-	effect := &choice{perdure.Once.String(), perdure.Effect(0).CanonNames()[1:]}
-	choiceFlag(c, effect, "effect", "class of the tool's effect")
+	effect := &choice{"", perdure.Effect(0).CanonNames()[1:]}
+	choiceFlag(c, effect, "effect", "class of the tool's effect (default: as the tool here has it)")
 	c.RunE = func(c *cobra.Command, words []string) (err error) {
 		if len(words) > 1 {
 			q.Decision = words[1]
@@ -119,8 +119,10 @@ func policyExplainCommand() *cobra.Command {
 			if q.Args, err = dataArg(c, *args); err != nil {
 				return err
 			}
-			if q.Effect, err = view.ParseName[perdure.Effect]("--effect", effect.value); err != nil {
-				return perdure.Invalid(err)
+			if effect.value != "" {
+				if q.Effect, err = view.ParseName[perdure.Effect]("--effect", effect.value); err != nil {
+					return perdure.Invalid(err)
+				}
 			}
 			return answer(out, show.Explained)(h.Explain(ctx, s, arg, q))
 		})

@@ -101,9 +101,11 @@ func through(c *cobra.Command) (*home.Away, error) {
 		}
 		return h.Key()
 	}}
-	inForce.server, inForce.home = url, nil
-	if !c.Flags().Changed("server") {
-		inForce.server = ""
+	inForce.server, inForce.home = "", nil
+	for _, name := range forServers {
+		if f := c.Flags().Lookup(name); f.Changed {
+			inForce.server += " --" + name + " " + view.Pasted(f.Value.String())
+		}
 	}
 	return away, away.Identify(flagOr(c, "token-file", ""), flagOr(c, "server-key", serverKeyEnv))
 }

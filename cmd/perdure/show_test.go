@@ -148,7 +148,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			s.run()
 			s.shows("standing  dormant",
-				"why  trying again at 00:15:00 UTC (in 5m), attempt 4 of 5: api has too much to do",
+				"why  trying again at 00:15:00 UTC (in 5m), attempt 4 of 5: api is limiting its rate",
 				"node  any with tool api", "owed  api, tried 3 times, last throttled 0s ago",
 				"trouble  api: throttled 3 times in a row, last 0s ago", "!asks")
 		},

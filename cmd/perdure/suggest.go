@@ -15,7 +15,7 @@ var inForce struct {
 	root    *cobra.Command
 	home    *home.Home
 	store   string // --store
-	server  string // --server
+	server  string // --server, and with it --server-key and --token-file as they were given
 	unknown error  // the command that help was asked for is none
 }
 
@@ -54,7 +54,7 @@ func here(text string) string {
 			b.WriteString(" --store " + view.Pasted(inForce.store))
 		}
 		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
-			b.WriteString(" --server " + view.Pasted(inForce.server))
+			b.WriteString(inForce.server)
 		}
 		if rest, ok := strings.CutPrefix(text, " "+agent); ok && file != "" {
 			b.WriteString(" " + view.Pasted(file))

@@ -70,6 +70,9 @@ func Explained(w io.Writer, e *home.Explained) error {
 	} else {
 		line(e.Action + ": " + answerText(e.Verdict))
 	}
+	if e.Note != "" {
+		line("  " + e.Note)
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil || e.Verdict == nil {
 		return err
 	}

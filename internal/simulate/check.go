@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // checkSome looks at one agent in one store.
@@ -84,11 +85,11 @@ func (r *run) checkDue(sub *subject, s *stock, a *perdure.Agent) {
 		want := perdure.TimeOf(now)
 		step := perdure.Plan(a, r.caps(m), now)
 		switch idle, _ := step.(perdure.Idle); step.Doing().What {
-		case perdure.StepAnnounce:
+		case phase.StepAnnounce:
 			continue // it may have been said
-		case perdure.StepRouse:
+		case phase.StepRouse:
 			want = want.Add(conditionEvery)
-		case perdure.StepIdle:
+		case phase.StepIdle:
 			if want = max(idle.Until, want); idle.Until == 0 || idle.Needs != "" {
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/store/sqlite"
 )
 
@@ -148,7 +149,7 @@ func (c *child) look(ctx context.Context, n *perdure.Node) (alive int, err error
 		if err != nil {
 			return 0, err
 		}
-		if l.State == perdure.Terminated {
+		if l.State == phase.Terminated {
 			continue
 		}
 		a, err := perdure.Load(ctx, n.Store, l.Agent) // the listing is an index: it may be behind

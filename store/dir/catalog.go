@@ -274,7 +274,7 @@ func (s *Store) mergeable(name string, memory iter.Seq2[*perdure.Entry, error]) 
 		return err
 	}
 	defer func() { _ = l.Close() }() // it was only read
-	return perdure.MergeableInto(memoryOf(l), memory)
+	return perdure.Mergeable(memoryOf(l), memory)
 }
 
 // atOnce is how many bytes of bodies are added to a file as they are; with more, a new file takes the place of the old

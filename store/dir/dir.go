@@ -83,7 +83,7 @@ type Options struct {
 }
 
 // errLooks says that the folder was opened to look at.
-var errLooks = errors.New("the folder was opened to look at, not to be written to")
+var errLooks = errors.New("the folder was opened read-only")
 
 // indexDir holds what can be thrown away.
 const indexDir = ".index"

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // listText records the listing of an agent, an older one only when forced to. It returns how many agents there are of
@@ -228,7 +229,7 @@ func listingOf(r pgx.Rows) (l perdure.Listing, err error) {
 	); err != nil {
 		return l, err
 	}
-	l.Name, l.Kind, l.Scope, l.State = string(name), string(kind), string(scope), perdure.State(state)
+	l.Name, l.Kind, l.Scope, l.State = string(name), string(kind), string(scope), phase.State(state)
 	l.Created, l.Updated, l.Due = perdure.Time(created), perdure.Time(updated), perdure.Time(due)
 	copy(l.Agent[:], id)
 	if labels != nil {

@@ -102,7 +102,7 @@ func (x *transaction) replace(ctx context.Context, d perdure.Depth, entries iter
 		return err
 	}
 	x.past = places{}
-	if d.Kind == perdure.DepthLast { // the parents of its first entry are known to exist, and are not there
+	if d.IsLast() { // the parents of its first entry are known to exist, and are not there
 		x.stands = first.Parents
 	}
 	if err := x.stream(ctx, entries); err != nil {

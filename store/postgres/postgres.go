@@ -200,7 +200,7 @@ func (s *Store) usable(ctx context.Context) error {
 func (s *Store) errClosed() error { return fmt.Errorf("store %s: %w", s.label, fs.ErrClosed) }
 
 // errLooks says that a store was opened to look at.
-var errLooks = errors.New("the store was opened to look at, not to be written to")
+var errLooks = errors.New("the store was opened read-only")
 
 // writable says why the store cannot be written to, if it cannot.
 func (s *Store) writable(ctx context.Context) error {

@@ -28,7 +28,7 @@ func (w *writer) agent(id perdure.AgentID) (*agent, error) {
 	if a := w.agents[id]; a != nil {
 		return a, nil
 	}
-	a, err := readAgent(w.conn, id)
+	a, err := readAgent(w.eyes(), id)
 	if err != nil {
 		return nil, brokenOr(err)
 	}
@@ -57,26 +57,39 @@ func (w *writer) held(id perdure.AgentID) (*agent, error) {
 // readAgent reads an agent and its heads.
 func readAgent(c *conn, id perdure.AgentID) (*agent, error) {
 	a := &agent{id: id}
-	err := c.query("SELECT key, due, node, fence FROM agents WHERE substr(id,1,8)=? AND id=?",
-		func(v []driver.Value) error {
-			a.key, a.due, a.fence = integer(v[0]), perdure.Time(integer(v[1])), integer(v[3])
-			if node, ok := v[2].([]byte); ok {
-				copy(a.node[:], node)
-			}
-			return nil
-		}, id[:8], id[:])
+	take := func(v []driver.Value) error {
+		a.key, a.due, a.fence = integer(v[0]), perdure.Time(integer(v[1])), integer(v[3])
+		if node, ok := v[2].([]byte); ok {
+			copy(a.node[:], node)
+		}
+		return nil
+	}
+	err := c.query("SELECT key, due, node, fence FROM agents WHERE substr(id,1,8)=? AND id=?", take, id[:8], id[:])
+	if corrupt(err) { // of the index, it may be
+		if c.query("SELECT key, due, node, fence FROM agents NOT INDEXED WHERE id=?", take, id[:]) == nil {
+			err = nil
+		}
+	}
 	if err != nil || a.key == 0 {
 		return a, err
 	}
+	if err := a.readHeads(c); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// readHeads reads the heads of an agent whose key is known.
+func (a *agent) readHeads(c *conn) error {
 	stored, err := newestRow(c, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("agent %s in %s: %w", id.Short(), c.path, err)
+		return fmt.Errorf("agent %s in %s: %w", a.id.Short(), c.path, err)
 	}
-	if a.heads, a.wide, err = headsAfter(c, id, a.key, stored); err != nil {
-		return nil, fmt.Errorf("heads of agent %s in %s: %w", id.Short(), c.path, err)
+	if a.heads, a.wide, err = headsAfter(c, a.id, a.key, stored); err != nil {
+		return fmt.Errorf("heads of agent %s in %s: %w", a.id.Short(), c.path, err)
 	}
-	a.rid, a.last, a.sum = stored.rid, stored.last(id), sumOf(a.heads)
-	return a, nil
+	a.rid, a.last, a.sum = stored.rid, stored.last(a.id), sumOf(a.heads)
+	return nil
 }
 
 // integer is a number of a row, or zero for none.

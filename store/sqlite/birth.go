@@ -77,7 +77,11 @@ func (w *writer) bear() {
 	if (patience{limit: birthsPatience}).wait(nil, func() error { return w.exec("BEGIN IMMEDIATE") }) != nil {
 		return
 	}
-	err := w.exec(birthsTable)
+	version, err := w.dataVersion()
+	alone := err == nil && version == w.version
+	if err == nil {
+		err = w.exec(birthsTable)
+	}
 	for i, key := range w.births.keys {
 		if err == nil {
 			err = w.writeBirth(key, w.births.entries[i])
@@ -89,6 +93,8 @@ func (w *writer) bear() {
 	if err != nil {
 		w.births.lost = ofTable(err)
 		_ = w.rollback() // the next write says what is wrong with the file
+	} else if alone {
+		w.version, _ = w.dataVersion()
 	}
 }
 

@@ -93,10 +93,15 @@ type writer struct {
 	syncs   *atomic.Int64
 	agents  map[perdure.AgentID]*agent
 	pasts   map[perdure.AgentID]*past // what is known of entries before the heads
-	version int64                     // of the file, as other connections change it
+	version uint32                    // of the file, after this connection changed it last
 	next    int64                     // rid
 	recent  int64                     // rows in recent
 	tail    []driver.Value            // agent and rid of the rows after mark
+	mark    int64                     // the row that those are after
+	moved   bool                      // that is another than in the file
+	noted   int64                     // what next was when the tail was noted; zero: it is not
+	last    note                      // room for that
+	wary                              // once a damaged page was met
 	buffer  []byte
 	parts   []part // room for those of one row
 	births  births
@@ -171,6 +176,9 @@ func (w *writer) run(queue <-chan *request) {
 	if w.conn != nil {
 		_ = w.close() // everything acknowledged has been committed
 	}
+	if w.side != nil {
+		_ = w.side.close() // it only read
+	}
 }
 
 const (
@@ -209,8 +217,11 @@ func (w *writer) commit(batch ...*request) {
 		}
 	}()
 	err := w.reopen()
-	if err == nil {
+	if err == nil && !w.met {
 		err = w.transact(batch)
+	}
+	if err == nil && w.met || corrupt(err) {
+		err = w.singly(batch, err)
 	}
 	if err == nil {
 		return
@@ -262,6 +273,9 @@ func (w *writer) reopen() error {
 		w.pause, w.tried = min(2*w.pause, lastReopen), time.Now()
 		return w.poisoned
 	}
+	if w.side != nil {
+		_ = w.side.close() // it only read
+	}
 	fresh.words, fresh.hub, fresh.syncs = w.words, w.hub, w.syncs
 	*w = *fresh
 	return nil
@@ -309,6 +323,7 @@ func (w *writer) transact(batch []*request) error {
 	if err := w.exec("COMMIT"); err != nil {
 		return errors.Join(err, w.rollback())
 	}
+	w.version, _ = w.dataVersion() // what is wrong with it, begin says
 	if !relaxed {
 		w.syncs.Add(1)
 	}
@@ -319,9 +334,7 @@ func (w *writer) transact(batch []*request) error {
 
 // undo takes back a transaction that went well so far, and what the committer remembers of it.
 func (w *writer) undo() error {
-	w.words.forget()
-	w.unlearn()
-	w.next = 0 // begin looks at the file again
+	w.unknow()
 	return w.exec("ROLLBACK")
 }
 
@@ -353,16 +366,20 @@ func (w *writer) begin(batch []*request) error {
 	if err := w.locked.wait(left, func() error { return w.exec("BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
-	version, _, err := w.number("PRAGMA data_version")
+	version, err := w.dataVersion()
 	if err == nil && version != w.version || w.next == 0 {
 		w.unlearn()
 		w.version = version
 		var last int64
-		last, _, err = w.number("SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM " +
-			"mark),0))")
+		const text = "SELECT max(coalesce((SELECT max(rid) FROM log),0), coalesce((SELECT max(rid) FROM mark),0))"
+		last, _, err = w.eyes().number(text)
+		if w.apart && corrupt(err) { // of mark, it may be
+			last, _, err = w.side.number("SELECT coalesce(max(rid),0) FROM log")
+		}
 		w.next = last + 1
 		if err == nil {
 			err = w.recall()
+			w.noted = w.next // a tail that is not noted is with the next rows
 		}
 	}
 	if err != nil {

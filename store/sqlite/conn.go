@@ -20,6 +20,7 @@ type conn struct {
 	stmts map[string]driver.Stmt
 	still fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
 	log   fs.FileInfo // the same of its log, if it has one
+	wreck *wreck      // the agent that was last looked for page by page
 }
 
 // dial opens a connection. It makes the file only when mode is rwc.
@@ -123,6 +124,12 @@ func (c *conn) number(text string, args ...driver.Value) (n int64, found bool, e
 	return n, found, err
 }
 
+// dataVersion changes whenever the file does, also by this connection, as far as the connection has looked.
+func (c *conn) dataVersion() (uint32, error) {
+	v, err := c.c.(engine.FileControl).FileControlDataVersion("main")
+	return v, explain(c.path, err)
+}
+
 // code is the primary result code of an error of SQLite, or zero.
 func code(err error) int {
 	if err == nil { // the usual: what follows costs more than a look
@@ -139,6 +146,9 @@ func code(err error) int {
 func busy(err error) bool {
 	return code(err) == sqlite3.SQLITE_BUSY || code(err) == sqlite3.SQLITE_LOCKED
 }
+
+// corrupt reports whether a page that was read is damaged.
+func corrupt(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
 
 // explain says what an error of SQLite means for the store at path, and what to do.
 func explain(path string, err error) error {

@@ -92,7 +92,7 @@ func (r *feedReader) page(c *conn, again bool) ([]perdure.Item, error) {
 	size := 0
 	for n, raw := range raws {
 		entries, err := r.entries(c, raw)
-		if code(err) != 0 || errors.Is(err, fs.ErrNotExist) && !again {
+		if code(err) != 0 && !corrupt(err) || errors.Is(err, fs.ErrNotExist) && !again {
 			return nil, err
 		}
 		for i, e := range entries {
@@ -134,10 +134,38 @@ func feedRows(c *conn, from int64) (rows []feedRow, err error) {
 		}
 		return nil
 	}, from)
-	if errors.Is(err, errEnough) {
+	switch {
+	case errors.Is(err, errEnough):
 		err = nil
+	case corrupt(err) && len(rows) > 0: // the others are for the next page
+		err = nil
+	case corrupt(err):
+		return feedPast(c, from, err)
 	}
 	return rows, err
+}
+
+// feedPast is feedRows where the first row cannot be read: from the first on that can be.
+func feedPast(c *conn, from int64, damage error) ([]feedRow, error) {
+	end, err := feedEnd(c)
+	if err != nil {
+		return nil, damage
+	}
+	for rid := from + 1; rid <= int64(end)>>cursorBits; rid++ {
+		found := false
+		err := c.query("SELECT l.data FROM log l CROSS JOIN agents a ON a.key=l.agent WHERE l.rid=?",
+			func([]driver.Value) error {
+				found = true
+				return nil
+			}, rid)
+		if err != nil && !corrupt(err) {
+			return nil, err
+		}
+		if found && err == nil {
+			return feedRows(c, rid)
+		}
+	}
+	return nil, nil
 }
 
 // entries puts the entries of a row together again.
@@ -172,6 +200,11 @@ func feedEnd(c *conn) (end perdure.Cursor, err error) {
 			}
 			return nil
 		})
+	if corrupt(err) { // the last rows are lost, and the note says which they were
+		if n, e := readNote(c); e == nil && n != nil {
+			return cursor(n.last, maxRowEntries-1), nil
+		}
+	}
 	return end, err
 }
 

@@ -66,10 +66,23 @@ func (f *filling) run(ctx context.Context, m *image, parts bool) error {
 			return err
 		}
 	}
+	if err := f.note(); err != nil {
+		return err
+	}
 	if err := f.bear(); err != nil {
 		return err
 	}
 	return f.widen()
+}
+
+// note says that no rows follow mark.
+func (f *filling) note() error {
+	mark, _, err := f.number("SELECT rid FROM mark")
+	if err != nil {
+		return err
+	}
+	n := note{mark: mark, last: mark}
+	return f.exec("UPDATE mark SET tail=?", n.append(nil))
 }
 
 // widen derives the heads of agents that have them in their table.

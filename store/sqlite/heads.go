@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -12,13 +11,8 @@ import (
 // instead, or each row would be as long as they are many; the row then says how many they are and what they come to, so
 // that a table that is not of the same moment is noticed and the heads are derived from the entries.
 
-const (
-	// fewHeads is how many heads a row holds itself.
-	fewHeads = 16
-	// wideVersion is the version of files in which an agent has had more. Programs that do not know of the table leave
-	// such a file alone.
-	wideVersion = 4
-)
+// fewHeads is how many heads a row holds itself.
+const fewHeads = 16
 
 const headsTable = "CREATE TABLE IF NOT EXISTS " +
 	"heads(agent INTEGER NOT NULL, name BLOB NOT NULL, due INTEGER, PRIMARY KEY(agent, name)) WITHOUT ROWID"
@@ -83,10 +77,8 @@ func (w *writer) noteHeads(a *agent, r *row, entries []*perdure.Entry) error {
 
 // writeHeads puts the heads of an agent into the table, which it makes where there is none.
 func writeHeads(c *conn, key int64, heads []head) error {
-	for _, text := range []string{headsTable, fmt.Sprintf("PRAGMA user_version=%d", wideVersion)} {
-		if err := c.exec(text); err != nil {
-			return err
-		}
+	if err := c.exec(headsTable); err != nil {
+		return err
 	}
 	if err := c.exec("DELETE FROM heads WHERE agent=?", key); err != nil {
 		return err

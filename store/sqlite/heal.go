@@ -536,7 +536,7 @@ func (w *writer) clear(m *remains) error {
 	if err := w.dropHeads(m.key); err != nil {
 		return err
 	}
-	return brokenOr(w.recall())
+	return brokenOr(w.rescan())
 }
 
 // Ailing implements perdure.Healer: the agents that are not listed, or of which something lies aside.

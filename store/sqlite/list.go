@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // list records the listing of an agent.
@@ -60,6 +61,9 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 		}
 		return w.list(a.key, l)
 	}})
+	if corrupt(err) && !force {
+		return nil // it is derived, and List does without it: see relist
+	}
 	if err != nil {
 		return fmt.Errorf("index agent %s: %w", l.Agent.Short(), err)
 	}
@@ -89,12 +93,18 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 			return
 		}
 		for left := f.Limit; !w.ended; {
-			if err := s.read(ctx, func(c *conn) error { return w.page(c, &s.looked) }); err != nil {
+			err := s.read(ctx, func(c *conn) error { return w.page(c, &s.looked) })
+			if corrupt(err) {
+				f.Limit = left
+				s.relist(ctx, f, err, yield)
+				return
+			}
+			if err != nil {
 				yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 				return
 			}
 			for _, l := range w.found {
-				if !yield(l, nil) {
+				if f.After = l.Place(); !yield(l, nil) {
 					return
 				}
 				if left--; left == 0 {
@@ -125,7 +135,8 @@ type walk struct {
 func (w *walk) begin(c *conn) (err error) {
 	if at := w.f.After; !at.Agent.IsZero() {
 		w.name = at.Name
-		w.key, _, err = c.number("SELECT key FROM agents WHERE substr(id,1,8)=? AND id=?", at.Agent[:8], at.Agent[:])
+		w.key, err = keyOf(c, at.Agent)
+		err = ignore(err, perdure.ErrNotFound)
 	}
 	return err
 }
@@ -223,7 +234,7 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 
 func listingOf(v []driver.Value) (perdure.Listing, error) {
 	l := perdure.Listing{
-		State: perdure.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
+		State: phase.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
 		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]), Waiting: integer(v[10]) != 0,
 	}
 	l.Name, _ = v[0].(string)

@@ -16,7 +16,7 @@ import (
 const logIndex = 32 << 10
 
 // errLooks says that a store was opened to look at.
-var errLooks = errors.New("the store was opened to look at, not to be written to")
+var errLooks = errors.New("the store was opened read-only")
 
 // look opens a store without writing anything: not the file, and nothing beside it. It takes files that cannot be
 // written, and those of earlier versions.
@@ -62,6 +62,8 @@ func logged(path string) bool {
 var stands = []string{
 	"CREATE TEMP VIEW listings AS SELECT *, NULL AS waiting FROM main.listings",
 	"CREATE TEMP TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL)",
+	"", // the table of heads is read only where there is one
+	"CREATE TEMP VIEW mark AS SELECT rid, NULL AS tail FROM main.mark",
 }
 
 // reader opens a connection that reads a store of any version.
@@ -74,7 +76,9 @@ func (s *Store) reader() (*conn, error) {
 	if err == nil && version < schemaVersion {
 		err = c.exec("PRAGMA query_only=OFF")
 		for v := max(version, 1); err == nil && v < schemaVersion; v++ {
-			err = c.exec(stands[v-1])
+			if stands[v-1] != "" {
+				err = c.exec(stands[v-1])
+			}
 		}
 		if err == nil {
 			err = c.exec("PRAGMA query_only=ON")

@@ -58,9 +58,22 @@ const placeMany = "INSERT INTO recent VALUES(?,?)" +
 // place notes in recent which rows after mark are whose, once there are many, and moves what is there to places, once
 // that is much.
 func (w *writer) place() error {
-	if len(w.tail) < 2*maxTail {
+	if w.unmarked { // nobody can tell any more where the tail begins, and everybody reads all rows
 		return nil
 	}
+	if len(w.tail) < 2*maxTail || w.stuck && len(w.tail) < 2*mostTail {
+		return w.note()
+	}
+	err := w.move()
+	w.stuck = w.stuck || w.apart && corrupt(err)
+	return err
+}
+
+// mostTail is how many rows may follow mark in a file in which they cannot be noted elsewhere.
+const mostTail = 64 * maxTail
+
+// move notes in recent which rows after mark are whose.
+func (w *writer) move() error {
 	for rest := w.tail; len(rest) > 0; {
 		text, n := "INSERT INTO recent VALUES(?,?)", 2
 		if len(rest) >= 64 {
@@ -71,8 +84,8 @@ func (w *writer) place() error {
 		}
 		rest, w.recent = rest[n:], w.recent+int64(n/2)
 	}
-	w.tail = w.tail[:0]
-	if err := w.exec("UPDATE mark SET rid=?", w.next-1); err != nil || w.recent < maxRecent {
+	w.tail, w.mark, w.moved, w.noted = w.tail[:0], w.next-1, true, 0
+	if err := w.note(); err != nil || w.recent < maxRecent {
 		return err
 	}
 	return w.settle()
@@ -88,7 +101,37 @@ func (w *writer) settle() error {
 }
 
 // recall finds what other connections left in the tail and in recent.
-func (w *writer) recall() (err error) {
+func (w *writer) recall() error {
+	w.tail, w.noted, w.moved = w.tail[:0], 0, false
+	if w.unmarked {
+		return nil
+	}
+	n, err := readNote(w.eyes())
+	if w.apart && corrupt(err) {
+		w.unmarked = true
+		return nil
+	}
+	if err == nil && n == nil {
+		return w.rescan()
+	}
+	if err == nil {
+		w.mark = n.mark
+		for i := 0; i < len(n.rows); i += 2 {
+			w.tail = append(w.tail, n.rows[i], n.rows[i+1])
+		}
+	}
+	if err == nil && !w.apart {
+		w.recent, _, err = w.number("SELECT count(*) FROM recent")
+	}
+	return err
+}
+
+// rescan finds what is in the tail and in recent after rows were removed: what is noted may be of those.
+func (w *writer) rescan() (err error) {
+	w.noted, w.moved = 0, false
+	if w.mark, _, err = w.number("SELECT max(rid) FROM mark"); err != nil {
+		return err
+	}
 	w.tail = w.tail[:0]
 	err = w.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
 		func(v []driver.Value) error {
@@ -147,14 +190,21 @@ func newestRow(c *conn, key int64) (storedRow, error) {
 // rowsFrom are up to n rows of an agent from rid on, in order. An agent's rows in places come before those in recent,
 // and these before those in the tail.
 func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
-	for _, text := range []string{
+	for i, text := range []string{
 		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid",
 		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid>=? ORDER BY p.rid",
 		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid>=? ORDER BY rid",
 	} {
-		more, err := rowsOf(c, n-int64(len(rows)), text, key, rid)
-		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
-			return rows, err
+		left := n - int64(len(rows))
+		more, err := rowsOf(c, left, text, key, rid)
+		if i == 2 && corrupt(err) {
+			more, err = tailFrom(c, key, rid, 1<<62, left, false)
+		}
+		if err != nil {
+			return bypass(c, err, key, rid, 1<<62, n, false)
+		}
+		if rows = append(rows, more...); int64(len(rows)) == n {
+			break
 		}
 	}
 	return rows, nil
@@ -162,14 +212,21 @@ func rowsFrom(c *conn, key, rid, n int64) (rows []storedRow, err error) {
 
 // rowsBelow are up to n rows of an agent before rid, the last one first.
 func rowsBelow(c *conn, key, rid, n int64) (rows []storedRow, err error) {
-	for _, text := range []string{
+	for i, text := range []string{
 		"SELECT rid, data FROM log WHERE rid>(SELECT rid FROM mark) AND agent=? AND rid<? ORDER BY rid DESC",
 		"SELECT l.rid, l.data FROM recent p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC",
 		"SELECT l.rid, l.data FROM places p JOIN log l ON l.rid=p.rid WHERE p.agent=? AND p.rid<? ORDER BY p.rid DESC",
 	} {
-		more, err := rowsOf(c, n-int64(len(rows)), text, key, rid)
-		if rows = append(rows, more...); err != nil || int64(len(rows)) == n {
-			return rows, err
+		left := n - int64(len(rows))
+		more, err := rowsOf(c, left, text, key, rid)
+		if i == 0 && corrupt(err) {
+			more, err = tailFrom(c, key, 0, rid, left, true)
+		}
+		if err != nil {
+			return bypass(c, err, key, 0, rid, n, true)
+		}
+		if rows = append(rows, more...); int64(len(rows)) == n {
+			break
 		}
 	}
 	return rows, nil

@@ -50,7 +50,7 @@ func (w *writer) replace(st *streaming, id perdure.AgentID, heads []perdure.Hash
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind == perdure.DepthLast { // the parents of its first entry are known to exist, and are not there
+	if d.IsLast() { // the parents of its first entry are known to exist, and are not there
 		if err := w.create(&agent{id: id}, first); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 	}
 	w.dropBirth(a.key)
 	w.unlearn()
-	return blobs, brokenOr(w.recall())
+	return blobs, brokenOr(w.rescan())
 }
 
 // Depth implements perdure.Parter.
@@ -132,11 +132,15 @@ func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth,
 		if err != nil {
 			return err
 		}
-		return c.query("SELECT depth FROM depths WHERE agent=?", func(v []driver.Value) error {
+		take := func(v []driver.Value) error {
 			text, _ := v[0].(string)
-			err = d.UnmarshalText([]byte(text))
-			return err
-		}, key)
+			return d.UnmarshalText([]byte(text))
+		}
+		err = c.query("SELECT depth FROM depths WHERE agent=?", take, key)
+		if corrupt(err) && c.query("SELECT depth FROM depths INDEXED BY depths_copy WHERE agent=?", take, key) == nil {
+			err = nil
+		}
+		return err
 	})
 	if err != nil {
 		return d, fmt.Errorf("depth of agent %s: %w", id.Short(), err)

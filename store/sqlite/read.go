@@ -60,6 +60,9 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 // keyOf finds the key of an agent.
 func keyOf(c *conn, id perdure.AgentID) (int64, error) {
 	key, found, err := c.number("SELECT key FROM agents WHERE substr(id,1,8)=? AND id=?", id[:8], id[:])
+	if corrupt(err) {
+		key, found, err = keyAround(c, id, err)
+	}
 	if err == nil && !found {
 		err = perdure.ErrNotFound
 	}
@@ -168,9 +171,10 @@ func (s *Store) header(c *conn, b []byte, id perdure.AgentID, before perdure.Has
 // Heads implements perdure.Store.
 func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		a, err := readAgent(c, id)
-		if err == nil && a.key == 0 {
-			err = perdure.ErrNotFound
+		key, err := keyOf(c, id)
+		a := &agent{id: id, key: key}
+		if err == nil {
+			err = a.readHeads(c)
 		}
 		if err == nil {
 			heads = a.names()
@@ -213,6 +217,9 @@ func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure
 	for {
 		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC "+
 			"LIMIT 1", key, below)
+		if corrupt(err) {
+			at, found, err = snapshotAround(c, key, below)
+		}
 		if err != nil || !found {
 			return perdure.Item{}, err
 		}
@@ -247,17 +254,9 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 		for due, key := int64(0), int64(0); ; {
 			looks := make([]perdure.Look, 0, pageLooks)
 			var last int64
-			err := s.read(ctx, func(c *conn) error {
-				looks = looks[:0]
-				return c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key "+
-					"LIMIT "+pageLooksText, func(v []driver.Value) error {
-					l := perdure.Look{Due: perdure.Time(integer(v[0]))}
-					last = integer(v[1])
-					id, _ := v[2].([]byte)
-					copy(l.Agent[:], id)
-					looks = append(looks, l)
-					return nil
-				}, now.UnixMilli(), due, key)
+			err := s.read(ctx, func(c *conn) (err error) {
+				looks, last, err = dueAfter(c, looks[:0], now.UnixMilli(), due, key)
+				return err
 			})
 			if err != nil {
 				yield(perdure.Look{}, fmt.Errorf("agents due: %w", err))
@@ -274,4 +273,32 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			due, key = int64(looks[pageLooks-1].Due), last
 		}
 	}
+}
+
+// dueAfter reads agents that are due after the one of a time and key, and returns the key of the last.
+func dueAfter(c *conn, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64, err error) {
+	looks, last, err = dueScoped(c, "(SELECT scope FROM listings WHERE agent=key)", looks, now, due, key)
+	if corrupt(err) { // perhaps of a listing: what is due is known without it
+		looks, last, err = dueScoped(c, "NULL", looks[:0], now, due, key)
+	}
+	if corrupt(err) {
+		return dueAround(c, err, looks[:0], now, due, key)
+	}
+	return looks, last, err
+}
+
+// dueScoped is dueAfter with their scopes, as a text of SQL has them.
+func dueScoped(c *conn, scope string, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64,
+	err error) {
+	err = c.query("SELECT due, key, id, "+scope+" FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT "+
+		pageLooksText, func(v []driver.Value) error {
+		l := perdure.Look{Due: perdure.Time(integer(v[0]))}
+		last = integer(v[1])
+		id, _ := v[2].([]byte)
+		copy(l.Agent[:], id)
+		l.Scope, _ = v[3].(string)
+		looks = append(looks, l)
+		return nil
+	}, now, due, key)
+	return looks, last, err
 }

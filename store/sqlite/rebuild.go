@@ -54,6 +54,9 @@ func Damage(ctx context.Context, path string) error {
 	if err == nil {
 		err = misplaced(c)
 	}
+	if err == nil {
+		err = misnoted(c)
+	}
 	if err = errors.Join(err, c.close()); err != nil {
 		return err
 	}
@@ -86,6 +89,25 @@ func misplaced(c *conn) error {
 			"--repair` first", c.path)
 	}
 	return err
+}
+
+// misnoted says whether a row that is noted as one of the last is gone or another's.
+func misnoted(c *conn) error {
+	n, err := readNote(c)
+	if err != nil || n == nil { // it is derived: without it nothing is missing
+		return err
+	}
+	for i := 0; i < len(n.rows); i += 2 {
+		_, there, err := c.number("SELECT 1 FROM log WHERE rid=? AND agent=?", n.rows[i+1], n.rows[i])
+		if err != nil {
+			return err
+		}
+		if !there {
+			return fmt.Errorf("%s is damaged: row %d, one of the last, is gone: run `perdure doctor --repair`",
+				c.path, n.rows[i+1])
+		}
+	}
+	return nil
 }
 
 // unread counts the commits in the log after its first fault. What a crash leaves there has none: it was not committed.

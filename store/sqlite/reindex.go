@@ -100,14 +100,13 @@ func (w *writer) resettle() error {
 		"INSERT OR IGNORE INTO places SELECT agent, rid FROM recent",
 		"INSERT OR IGNORE INTO places SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT " +
 			"NULL",
-		"DELETE FROM recent", "DELETE FROM mark", "INSERT INTO mark SELECT coalesce(max(rid),0) FROM log",
+		"DELETE FROM recent", "DELETE FROM mark", "INSERT INTO mark(rid) SELECT coalesce(max(rid),0) FROM log",
 	} {
 		if err := w.do(text); err != nil {
 			return err
 		}
 	}
-	w.tail, w.recent = w.tail[:0], 0
-	return nil
+	return brokenOr(w.rescan())
 }
 
 // errMoved says that entries arrived while an index was derived.

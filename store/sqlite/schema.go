@@ -18,7 +18,7 @@ const Version = schemaVersion
 
 const (
 	applicationID = 0x50726472 // "Prdr"
-	schemaVersion = 3
+	schemaVersion = 5
 	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
 )
 
@@ -28,8 +28,8 @@ const (
 //     a page goes on in
 //     the rows after it, which have no agent.
 //   - places and recent say which rows are an agent's: places the earlier ones, recent the latest thousands of all
-//     agents. The very last,
-//     after mark, are in neither: whoever looks for rows reads those few. See maxTail and maxRecent.
+//     agents. The very last, after mark, are in neither: whoever looks for rows reads those few. See maxTail and
+//     maxRecent. Beside mark is a note of whose they are, for when they cannot be read: see note.
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
 //   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for
 //     Rebuild.
@@ -39,8 +39,8 @@ const schema = `
 CREATE TABLE log(rid INTEGER PRIMARY KEY, agent INTEGER, data BLOB NOT NULL);
 CREATE TABLE places(agent INTEGER NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY(agent, rid)) WITHOUT ROWID;
 CREATE TABLE recent(agent INTEGER NOT NULL, rid INTEGER NOT NULL, PRIMARY KEY(agent, rid)) WITHOUT ROWID;
-CREATE TABLE mark(rid INTEGER PRIMARY KEY);
-INSERT INTO mark VALUES(0);
+CREATE TABLE mark(rid INTEGER PRIMARY KEY, tail BLOB);
+INSERT INTO mark(rid) VALUES(0);
 CREATE TABLE agents(key INTEGER PRIMARY KEY, id BLOB NOT NULL, due INTEGER, node BLOB, fence INTEGER);
 CREATE INDEX agents_id ON agents(substr(id,1,8));
 CREATE INDEX agents_due ON agents(due) WHERE due IS NOT NULL;
@@ -61,6 +61,8 @@ const depthsCopy = "CREATE INDEX IF NOT EXISTS depths_copy ON depths(agent, dept
 var upgrades = []string{
 	"ALTER TABLE listings ADD COLUMN waiting INTEGER; CREATE INDEX listings_waiting ON listings(name) WHERE waiting;",
 	"CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);",
+	headsTable, // of files in which an agent has had more heads than a row holds
+	"ALTER TABLE mark ADD COLUMN tail BLOB;",
 }
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more
@@ -222,8 +224,8 @@ func (c *conn) inspect() error {
 	if err != nil {
 		return err
 	}
-	if v < 1 || v > wideVersion {
-		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, wideVersion)
+	if v < 1 || v > schemaVersion {
+		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err

@@ -258,7 +258,7 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 			}
 			err := f(c)
 			if e := c.exec("COMMIT"); e != nil {
-				if err == nil { // else it says the same again
+				if err == nil && !corrupt(e) { // else it says again what f has met, and may have done without
 					err = e
 				}
 				err = errors.Join(err, c.rollback())

@@ -47,7 +47,10 @@ func (w *writer) numberOf(value perdure.Hash) (int64, error) {
 
 // newNumber is numberOf for a word that is not remembered.
 func (w *writer) newNumber(value perdure.Hash) (int64, error) {
-	n, ok, err := w.number("SELECT number FROM words WHERE value=?", value[:])
+	n, ok, err := w.eyes().number("SELECT number FROM words WHERE value=?", value[:])
+	if w.apart && corrupt(err) {
+		n, ok, err = w.eyes().number("SELECT number FROM words NOT INDEXED WHERE value=?", value[:])
+	}
 	if err == nil && !ok {
 		n, _, err = w.number("INSERT INTO words(value) VALUES(?) RETURNING number", value[:])
 	}
@@ -71,12 +74,19 @@ func (l lookup) word(number int64) (value perdure.Hash, err error) {
 	if ok {
 		return value, nil
 	}
-	err = l.query("SELECT value FROM words WHERE number=?", func(v []driver.Value) error {
+	take := func(v []driver.Value) error {
 		b, _ := v[0].([]byte)
 		ok = len(b) == len(value)
 		copy(value[:], b)
 		return nil
-	}, number)
+	}
+	err = l.query("SELECT value FROM words WHERE number=?", take, number)
+	if corrupt(err) { // the index has them, too
+		const text = "SELECT value FROM words INDEXED BY sqlite_autoindex_words_1 WHERE value>x'' AND number=?"
+		if l.query(text, take, number) == nil {
+			err = nil
+		}
+	}
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: word %d is missing", errRow, number)
 	}

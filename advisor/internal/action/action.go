@@ -1,6 +1,7 @@
 package action
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +22,11 @@ func (o *Object) Action() perdure.Action {
 		}
 	}
 	if name == "" {
-		o.Fail(o.Errorf("there is no action; want one of %s", strings.Join(actionNames, ", ")))
+		what := "there is no action"
+		if len(o.Fields) > 0 {
+			what += " called " + strings.Join(slices.Sorted(maps.Keys(o.Fields)), " or ")
+		}
+		o.Fail(o.Errorf("%s; want one of %s", what, strings.Join(actionNames, ", ")))
 		return nil
 	}
 	in := o.Fields[name].Object(o.text, o.err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/trace"
 )
 
 // acceptedFolds are memories for the sentences of spec/README.md §3 that a reader could take in two ways: each ends in
@@ -149,7 +150,7 @@ func stages() []perdure.Escalation {
 
 func escalatedQuestion() (*life, error) {
 	l := begin(bare())
-	ask := question(l, perdure.Verdict{Asked: []string{perdure.AskedOwner}, Escalate: stages()})
+	ask := question(l, perdure.Verdict{Asked: []string{"owner"}, Escalate: stages()})
 	for _, stage := range []int64{2, 1, 3} {
 		l.write(1, told(perdure.Escalated{Decision: ask, Stage: stage}))
 	}
@@ -160,7 +161,7 @@ func escalatedVote() (*life, error) {
 	g := bare()
 	g.Charter.Approvers = []perdure.Key{signer(2).Key()}
 	l := begin(g)
-	ask := question(l, perdure.Verdict{Asked: []string{perdure.AskedOwner}, Escalate: stages()})
+	ask := question(l, perdure.Verdict{Asked: []string{"owner"}, Escalate: stages()})
 	l.write(3, l.vote(ask, true))
 	l.write(1, told(perdure.Escalated{Decision: ask, Stage: 1}))
 	l.write(3, l.vote(ask, true))
@@ -468,7 +469,7 @@ func amounts() (accept, reject []*vector) {
 
 func tracedCauses() (*life, error) {
 	l := begin(bare())
-	first, second := perdure.TraceID{1}, perdure.TraceID{2}
+	first, second := trace.ID{1}, trace.ID{2}
 	ev := l.traced(first, perdure.Event{Name: "go"})
 	asleep := l.write(1, allow(perdure.Sleep{Trigger: perdure.On{Event: "go"}}))
 	l.traced(second, perdure.Event{Name: "noise"})
@@ -480,7 +481,7 @@ func tracedCauses() (*life, error) {
 }
 
 // traced writes an entry of a trace.
-func (l *life) traced(t perdure.TraceID, b perdure.Body) perdure.Hash {
+func (l *life) traced(t trace.ID, b perdure.Body) perdure.Hash {
 	if l.err != nil {
 		return perdure.Hash{}
 	}

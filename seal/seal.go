@@ -1,10 +1,13 @@
-package perdure
+// Package seal keeps data about a person or thing in memories only as ciphertext, under a key of their own: erasing the
+// key erases the data in every copy at once, while every hash and signature still verifies.
+package seal
 
 import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/canon"
@@ -23,8 +26,13 @@ type Vault interface {
 	Knows(subject string) (bool, error)
 }
 
-// sealedField is the one key of a map that stands for sealed data.
-const sealedField = "$sealed"
+// ErrErased says that the key of sealed data is gone: nobody can read it any more, in any copy.
+var ErrErased = errors.New("erased: its key is gone")
+
+var codec = canon.For[sealedRecord]("sealed")
+
+// field is the one key of a map that stands for sealed data.
+const field = "$sealed"
 
 // sealedRecord is sealed data: the fold carries it and never reads it.
 type sealedRecord struct {
@@ -32,10 +40,10 @@ type sealedRecord struct {
 	Box     []byte `canon:"2,box"` // nonce and AES-256-GCM ciphertext; the subject is authenticated with it
 }
 
-// Seal encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
+// Data encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
 // agent's state.
-func Seal(v Vault, subject string, d Data) (Data, error) {
-	aead, err := vaultCipher(v, subject)
+func Data(v Vault, subject string, d canon.Data) (canon.Data, error) {
+	aead, err := cipherOf(v, subject)
 	if err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)
 	}
@@ -43,53 +51,53 @@ func Seal(v Vault, subject string, d Data) (Data, error) {
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)
 	}
-	box, err := sealedCodec.Append(nil, &sealedRecord{Subject: subject,
+	box, err := codec.Append(nil, &sealedRecord{Subject: subject,
 		Box: aead.Seal(nonce, nonce, d, []byte(subject))})
 	if err != nil {
 		return nil, err
 	}
-	return DataOf(map[string]any{sealedField: box})
+	return canon.DataOf(map[string]any{field: box})
 }
 
-// Unseal returns data with everything sealed in it decrypted, at any depth. Data without anything sealed is returned as
+// Open returns data with everything sealed in it decrypted, at any depth. Data without anything sealed is returned as
 // it is. What was erased is an error that wraps ErrErased.
-func Unseal(v Vault, d Data) (Data, error) {
-	if !bytes.Contains(d, []byte(sealedField)) {
+func Open(v Vault, d canon.Data) (canon.Data, error) {
+	if !bytes.Contains(d, []byte(field)) {
 		return d, nil
 	}
-	value, err := unsealValue(v, d.Value())
+	value, err := openValue(v, d.Value())
 	if err != nil {
 		return nil, err
 	}
-	return DataOf(value)
+	return canon.DataOf(value)
 }
 
-// IsSealed reports whether a value of Data is sealed: whoever judges it by what it says must refuse it, not pass it
+// Is reports whether a value of data is sealed: whoever judges it by what it says must refuse it, not pass it
 // over.
-func IsSealed(value any) bool {
+func Is(value any) bool {
 	m, ok := value.(map[string]any)
 	if !ok || len(m) != 1 {
 		return false
 	}
-	_, ok = m[sealedField]
+	_, ok = m[field]
 	return ok
 }
 
-func unsealValue(v Vault, value any) (any, error) {
+func openValue(v Vault, value any) (any, error) {
 	var err error
 	switch x := value.(type) {
 	case []any:
 		for i := range x {
-			if x[i], err = unsealValue(v, x[i]); err != nil {
+			if x[i], err = openValue(v, x[i]); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
-		if box, ok := x[sealedField].([]byte); ok && len(x) == 1 {
+		if box, ok := x[field].([]byte); ok && len(x) == 1 {
 			return openBox(v, box)
 		}
 		for k := range x {
-			if x[k], err = unsealValue(v, x[k]); err != nil {
+			if x[k], err = openValue(v, x[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -100,13 +108,13 @@ func unsealValue(v Vault, value any) (any, error) {
 // openBox decrypts sealed data.
 func openBox(v Vault, box []byte) (any, error) {
 	var rec sealedRecord
-	if err := sealedCodec.Decode(box, &rec, Limits{}); err != nil {
+	if err := codec.Decode(box, &rec, canon.Limits{}); err != nil {
 		return nil, fmt.Errorf("unseal: %w", err)
 	}
 	if v == nil {
 		return nil, fmt.Errorf("unseal data about %s: this node has no vault", rec.Subject)
 	}
-	aead, err := vaultCipher(v, rec.Subject)
+	aead, err := cipherOf(v, rec.Subject)
 	if err != nil {
 		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
 	}
@@ -117,13 +125,13 @@ func openBox(v Vault, box []byte) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unseal data about %s: it was sealed with another key, or changed", rec.Subject)
 	}
-	if err := canon.Check(canon.DataType, plain, Limits{}); err != nil {
+	if err := canon.Check(canon.DataType, plain, canon.Limits{}); err != nil {
 		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
 	}
-	return Data(plain).Value(), nil
+	return canon.Data(plain).Value(), nil
 }
 
-func vaultCipher(v Vault, subject string) (cipher.AEAD, error) {
+func cipherOf(v Vault, subject string) (cipher.AEAD, error) {
 	key, err := v.Key(subject)
 	if err != nil {
 		return nil, err

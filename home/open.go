@@ -1,0 +1,177 @@
+package home
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/dir"
+	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
+)
+
+// openStore opens the store; create makes it where there is none.
+func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
+	if err := h.Locate(); err != nil {
+		return nil, err
+	}
+	if h.Scheme == "mem" {
+		return new(perdure.MemStore), nil
+	}
+	if create && h.Scheme == "dir" {
+		return h.openFolder(false)
+	}
+	if create {
+		if err := h.MakeHome(); err != nil {
+			return nil, err
+		}
+		if h.Fresh { // its key comes first: a home that has a store and no key was begun by somebody else
+			if _, err := h.Signer(ctx); err != nil {
+				return nil, err
+			}
+		}
+	} else if !h.there() {
+		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
+			"make a home here with perdure init, or name another in "+StoreEnv)
+	}
+	if h.remote != "" {
+		return h.openEngine(ctx, create)
+	}
+	look := h.Looks && !h.Mends
+	if h.Scheme == "dir" {
+		return h.openFolder(look)
+	}
+	o := h.options
+	if o.Existing, o.Look = !create, look; h.Mends {
+		o.Known = h.hashes()
+	}
+	if o.Waits = h.Note; !h.Patient {
+		o.Patience = patience
+	}
+	return sqlite.Open(ctx, h.File, o)
+}
+
+// patience is how long a command waits for another process that keeps the store from being written.
+const patience = 30 * time.Second
+
+// SurvivedBy is what the writes to a store survive as it was opened, where there is a choice.
+func SurvivedBy(s perdure.Store) string {
+	switch s := s.(type) {
+	case *sqlite.Store:
+		return s.Sync().Survives()
+	case interface{ Survives() string }:
+		return s.Survives()
+	}
+	return ""
+}
+
+// openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.
+func (h *Home) openFolder(look bool) (perdure.Store, error) {
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
+	return dir.Open(h.File, dir.Options{Look: look, Trust: trust, Secret: h.secret()})
+}
+
+// secret is known to this home alone; nil if it has no key.
+func (h *Home) secret() []byte {
+	s, err := h.Key()
+	if s == nil || err != nil {
+		return nil
+	}
+	text, err := s.PrivateText()
+	if err != nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte("perdure dir index\n" + text))
+	return sum[:]
+}
+
+// Use opens the store, calls f and closes it.
+func (h *Home) Use(ctx context.Context, create bool, f func(ctx context.Context, s perdure.Store) error) error {
+	s, err := h.openStore(ctx, create)
+	if err != nil {
+		return err
+	}
+	return h.finish(f(ctx, s), s)
+}
+
+// finish closes a store that was used, with what came of it.
+func (h *Home) finish(err error, s io.Closer) error {
+	err = errors.Join(err, s.Close())
+	h.CloseWitness()
+	return err
+}
+
+// FileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
+func FileArg(arg string) (file, ref string) {
+	name, ref := SplitRef(arg)
+	if _, err := os.Stat(arg); err == nil && view.IsPath(arg) {
+		name, ref = arg, "" // the @ is in the name of the file
+	}
+	if !view.IsPath(name) {
+		return "", ""
+	}
+	return name, ref
+}
+
+// UseFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as
+// the id of the agent in it. The key stays that of the home.
+func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store,
+	arg string) error) error {
+	name, ref := FileArg(arg)
+	if h.InFile = name; name == "" {
+		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
+	}
+	s, one, err := h.openFile(ctx, name)
+	if err != nil {
+		return err
+	}
+	h.Filed = view.CommandName(one.Name, one.Agent)
+	id := one.Agent.String()
+	if name != arg {
+		id += "@" + ref
+	}
+	return h.finish(f(ctx, s, id), s)
+}
+
+// openFile opens the file of an agent as a store, and says which agent it is.
+func (h *Home) openFile(ctx context.Context, name string) (*capsule.Store, perdure.Listing, error) {
+	if err := h.Locate(); err != nil {
+		return nil, perdure.Listing{}, err
+	}
+	info, err := os.Stat(name)
+	if err == nil { // else opening it would make it
+		err = disk.Regular(name, info)
+	}
+	if err != nil {
+		return nil, perdure.Listing{}, err
+	}
+	h.agent = name
+	open := capsule.OpenStore
+	if h.Looks {
+		open = capsule.LookStore
+	}
+	s, err := open(name)
+	if err != nil {
+		return nil, perdure.Listing{}, err
+	}
+	if h.Looks && s.Torn() {
+		h.note("%s was cut short while it was written: what is whole of it is looked at", name)
+	}
+	found, err := Candidates(ctx, s, "")
+	if err == nil && len(found) != 1 {
+		err = perdure.Missing("there is no agent in " + name)
+	}
+	if err != nil {
+		return nil, perdure.Listing{}, errors.Join(err, s.Close())
+	}
+	return s, found[0], nil
+}

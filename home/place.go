@@ -1,0 +1,156 @@
+package home
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/store/sqlite"
+)
+
+// Locate says where the store is, and refuses a home in which somebody else decides.
+func (h *Home) Locate() error {
+	if err := h.Find(); err != nil {
+		return err
+	}
+	if err := h.vet(); err != nil {
+		return err
+	}
+	if h.Acts {
+		return h.Consent()
+	}
+	return nil
+}
+
+// acting is h for a command that signs or runs something.
+func (h *Home) acting() *Home {
+	h.Acts = true
+	return h
+}
+
+// Find says where the store is, without touching it, and whether there is a home yet.
+func (h *Home) Find() error {
+	if err := h.place(); err != nil {
+		return err
+	}
+	if !h.located { // later this command may have begun one
+		h.located, h.Fresh, h.judged = true, len(h.has()) == 0, nil
+	}
+	return nil
+}
+
+// Anywhere is the store as a process that starts anywhere finds it; empty: as every process does.
+func (h *Home) Anywhere() (string, error) {
+	url := cmp.Or(h.URL, os.Getenv(StoreEnv))
+	switch {
+	case url == "" && !h.Found:
+		return "", nil
+	case url == "":
+		return filepath.Abs(h.Dir)
+	}
+	if shown := Shown(url); shown != url || h.Remote() {
+		return shown, nil
+	}
+	scheme, path, found := strings.Cut(url, ":")
+	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as place takes it
+		return filepath.Abs(url)
+	}
+	path, options, asked := strings.Cut(path, "?")
+	path, err := filepath.Abs(path)
+	if asked {
+		path += "?" + options
+	}
+	return scheme + ":" + path, err
+}
+
+// besides is the home of a store that is no place for a key: the one that the environment names, or the default one.
+func (h *Home) besides() (dir string, found bool, err error) {
+	if env := os.Getenv(StoreEnv); h.URL != "" && env != "" {
+		if named := (&Home{URL: env}); named.place() == nil && named.Dir != "" {
+			return named.Dir, named.Found, nil
+		}
+	}
+	return defaultHome()
+}
+
+// place says where the store is.
+func (h *Home) place() error {
+	h.Found, h.Loose, h.remote, h.options = false, false, "", sqlite.Options{}
+	url := h.URL
+	if url == "" {
+		url = os.Getenv(StoreEnv)
+	}
+	if url == "" {
+		dir, found, err := defaultHome()
+		if err != nil {
+			return err
+		}
+		h.Found = found
+		h.Scheme, h.Dir, h.File = "sqlite", dir, filepath.Join(dir, StoreFile)
+		return nil
+	}
+	scheme, path, found := strings.Cut(url, ":")
+	switch {
+	case !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1: // a drive is no scheme
+		scheme, path = "sqlite", url
+	case scheme == "mem" && path == "":
+		h.Scheme, h.Dir, h.File = "mem", "", ""
+		return nil
+	case scheme == "dir" && path != "":
+		dir, found, err := h.besides() // the folder is shared with others: no place for a key
+		h.Found = found
+		h.Scheme, h.Dir, h.File = scheme, dir, path
+		return err
+	case isEngine(scheme):
+		return h.engine(url)
+	case scheme != "sqlite" || path == "":
+		return perdure.Invalid(
+			fmt.Errorf("store %q: want mem:, sqlite:PATH, dir:PATH, postgres://…, nats://…, a file or a folder", url),
+		)
+	default:
+		var err error
+		if path, h.options, err = sqlite.ParseName(path); err != nil {
+			return perdure.Invalid(fmt.Errorf("store sqlite:%w; a file with a question mark in its name goes without "+
+				"sqlite:", err))
+		}
+		if path == "" {
+			return perdure.Invalid(fmt.Errorf("store %q: want a path before the question mark", url))
+		}
+	}
+	h.Scheme, h.Dir, h.File = scheme, path, filepath.Join(path, StoreFile)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil &&
+		filepath.Ext(path) == filepath.Ext(StoreFile) {
+		h.Dir, h.File, h.Loose = filepath.Dir(path), path, true
+	}
+	return nil
+}
+
+// defaultHome is .perdure here or in a folder above, which is found, else the user's data folder.
+func defaultHome() (dir string, found bool, err error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return "", false, err
+	}
+	for {
+		dir := filepath.Join(at, HomeName)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, true, nil
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			break
+		}
+		at = above
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "perdure"), false, nil
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", false, fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
+	}
+	return filepath.Join(user, ".local", "share", "perdure"), false, nil
+}

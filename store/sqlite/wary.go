@@ -1,0 +1,76 @@
+package sqlite
+
+import "fmt"
+
+// wary is how the committer goes on in a file with a damaged page. Each request has a transaction of its own then, so
+// that who does not need the page is not kept from going on. SQLite commits nothing more in a transaction that has met
+// the page, not even what has been read another way: so what a request has to know is read by another connection.
+type wary struct {
+	met      bool  // a damaged page was
+	apart    bool  // a request is being applied so
+	side     *conn // that reads
+	stuck    bool  // recent or places is damaged: nothing is moved there
+	unmarked bool  // mark is
+}
+
+// eyes is the connection that reads what a request has to know before it writes.
+func (w *writer) eyes() *conn {
+	if w.apart {
+		return w.side
+	}
+	return w.conn
+}
+
+// singly applies each request of a batch in a transaction of its own. Damage is what the batch met, if it was tried: of
+// that nothing has been committed, and nothing is uncertain. It is no reason to open the file anew.
+func (w *writer) singly(batch []*request, damage error) (err error) {
+	w.met = true
+	if w.side == nil {
+		if w.side, err = dial(w.file, "rw", readerPragmas...); err != nil {
+			return err
+		}
+	}
+	defer w.unknow()
+	for _, r := range batch {
+		w.unknow()
+		err := damage
+		switch {
+		case !r.alone:
+			err = w.single(r)
+		case damage == nil: // what goes alone is not applied twice
+			err = w.transact([]*request{r})
+		}
+		if corrupt(err) {
+			r.err, err = fmt.Errorf("nothing of it was written: %w", err), nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// single applies one request. Where it finds that an index cannot be written that others can do without, it is applied
+// once more without that.
+func (w *writer) single(r *request) (err error) {
+	w.apart = true
+	defer func() { w.apart = false }()
+	for {
+		stuck, unmarked := w.stuck, w.unmarked
+		if r.state.CompareAndSwap(taken, waiting) {
+			r.err = nil
+		}
+		err = w.transact([]*request{r})
+		if !corrupt(err) || stuck == w.stuck && unmarked == w.unmarked {
+			return err
+		}
+		w.unknow()
+	}
+}
+
+// unknow forgets all that the committer knows of the file.
+func (w *writer) unknow() {
+	w.words.forget()
+	w.unlearn()
+	w.next = 0 // begin looks at the file again
+}
