@@ -30,7 +30,9 @@ type Node struct {
 	Guard   Guard        // refuses what must not enter memory; nil: everything may
 	Witness Witness      // remembers how far memories had come; nil: a store that was put back is not noticed
 	// opens sealed arguments for tools; nil: they stay sealed, and tools that need them fail
-	Vault         seal.Vault
+	Vault seal.Vault
+	// Scopes of the agents it works on, and what is below them; none: any. Others are left to other nodes.
+	Scopes        []string
 	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
@@ -102,7 +104,8 @@ func (n *Node) init() error {
 	}
 	n.setup.Do(func() {
 		n.tools = make(map[string]Tool, len(n.Tools))
-		n.caps = Capabilities{Node: n.Key.Key(), Tools: make(map[string]Spec, len(n.Tools)), Since: TimeOf(time.Now())}
+		n.caps = Capabilities{Node: n.Key.Key(), Scopes: n.Scopes, Tools: make(map[string]Spec, len(n.Tools)),
+			Since: TimeOf(time.Now())}
 		for _, t := range n.Tools {
 			spec := t.Spec()
 			_, spec.Reconciles = t.(Reconciler)
@@ -238,8 +241,8 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	return c
 }
 
-// Needs is what an agent needs to go on that this node does not have: a tool, or an advisor as advisor:NAME. Empty: it
-// needs nothing, or waits for something else.
+// Needs is what an agent needs to go on that this node does not have: a tool, an advisor as advisor:NAME, or as
+// scope:SCOPE a node that works on agents of its scope. Empty: it needs nothing, or waits for something else.
 func (n *Node) Needs(ctx context.Context, id AgentID) (string, error) {
 	a, err := n.Load(ctx, id)
 	if err != nil {

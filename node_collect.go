@@ -329,10 +329,10 @@ func (s *survey) rehearse(n *Node, entries []*Entry, want *Agent) error {
 	return nil
 }
 
-// Mergeable refuses entries (entry.body-present) that, once added to a memory, would keep it from being folded: they were
-// written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another copy
-// are added. The entries hold parents before children; what of them is in the memory is left out. A memory that is not
-// there (ErrNotFound) takes everything. Both sequences are ranged over several times.
+// Mergeable refuses entries (entry.body-present) that, once added to a memory, would keep it from being folded: they
+// were written on what came before a snapshot that stands for bodies that are gone. Ask it before entries of another
+// copy are added. The entries hold parents before children; what of them is in the memory is left out. A memory that is
+// not there (ErrNotFound) takes everything. Both sequences are ranged over several times.
 func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 	have, bare := map[Hash]bool{}, false
 	for e, err := range memory {

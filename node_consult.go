@@ -14,6 +14,9 @@ import (
 // tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
 func (w *work) tellLack(idle *Idle) error {
 	note := ""
+	if strings.HasPrefix(idle.Needs, scopeNeed) {
+		return nil
+	}
 	if name, advisor := strings.CutPrefix(idle.Needs, advisorTool("")); advisor && w.n.Advisors[name] == nil {
 		note = strings.TrimSpace("this node has no advisor " + name)
 	} else if !advisor && idle.Needs != "" && w.n.tool(idle.Needs) == nil {

@@ -43,9 +43,10 @@ func (l *loop) leaves() bool {
 	return true
 }
 
-// atEnd says that there are no more due agents to leave to others.
+// atEnd says that there are no more due agents, to leave to others or to prefer.
 func (l *loop) atEnd() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.crowd.leave = 0
+	l.share.aside = nil // they have had their turn, or are found again
 }

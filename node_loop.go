@@ -80,6 +80,7 @@ type loop struct {
 	mu      sync.Mutex
 	running map[AgentID]bool
 	crowd   crowd
+	share   share
 }
 
 // watch wakes the loop when entries arrive. A store that cannot be watched is looked at now and then; one whose watch
@@ -196,7 +197,7 @@ func (l *loop) lookAhead() {
 			}
 			return
 		}
-		if !l.offer(line.Agent, time.Now()) {
+		if !l.offer(Look{Agent: line.Agent, Scope: line.Scope}, time.Now()) {
 			return
 		}
 	}
@@ -273,7 +274,7 @@ func (l *loop) scan() (next time.Time, passed int, err error) {
 			}
 		} else if l.leaves() {
 			left = true
-		} else if !l.offer(look.Agent, now) {
+		} else if !l.offer(look, now) {
 			return now, passed, nil
 		}
 	}
@@ -285,26 +286,41 @@ func (l *loop) scan() (next time.Time, passed int, err error) {
 
 // offer starts work on an agent, unless it is under way or there is nothing to do for it here. It reports false when
 // Run is to stop.
-func (l *loop) offer(id AgentID, now time.Time) bool {
-	if l.busy(id) {
+func (l *loop) offer(look Look, now time.Time) bool {
+	if l.busy(look.Agent) {
 		return true
 	}
-	if _, rests := l.n.atRest(l.ctx, id, now); rests {
+	if _, rests := l.n.atRest(l.ctx, look.Agent, now); rests {
 		return true
 	}
-	select {
-	case l.slots <- struct{}{}:
-	default:
-		l.queued.Store(true)
-		defer l.queued.Store(false)
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.ctx.Done():
+	for {
+		if !l.slot() {
 			return false
 		}
+		next := l.fairest(look, now)
+		if l.start(next); next.Agent == look.Agent || l.ctx.Err() != nil {
+			return l.ctx.Err() == nil
+		}
 	}
-	l.start(id)
-	return l.ctx.Err() == nil
+}
+
+// slot waits for a place. It reports false when Run is to stop. Nothing is claimed while none is free: what this node
+// has no place for is left to others.
+func (l *loop) slot() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+	}
+	l.queued.Store(true)
+	defer l.queued.Store(false)
+	l.lookAside()
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
 }
 
 func (l *loop) busy(id AgentID) bool {
@@ -314,10 +330,14 @@ func (l *loop) busy(id AgentID) bool {
 }
 
 // start works on one agent in a goroutine of its own, for one turn.
-func (l *loop) start(id AgentID) {
+func (l *loop) start(look Look) {
+	id := look.Agent
 	l.mu.Lock()
 	under := l.running[id]
-	l.running[id] = true
+	if !under {
+		l.running[id] = true
+		l.share.started(look.Scope)
+	}
 	l.mu.Unlock()
 	if under {
 		<-l.slots
@@ -327,6 +347,7 @@ func (l *loop) start(id AgentID) {
 		defer func() {
 			l.mu.Lock()
 			delete(l.running, id)
+			l.share.stopped(look.Scope)
 			l.mu.Unlock()
 			<-l.slots
 			l.nudge()

@@ -20,6 +20,9 @@ func Plan(a *Agent, c Capabilities, now time.Time) Step {
 			return heldBack(err)
 		}
 	}
+	if idle := c.outside(a.fold, now); idle != nil {
+		return *idle
+	}
 	if why := cmp.Or(a.spins(c.Node), a.circles()); why != nil && a.fold.Ended == nil && !a.fold.overdue(TimeOf(now)) {
 		if d := a.fold.Intent.Deadline; TimeOf(now) < d {
 			why.Until = d

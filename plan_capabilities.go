@@ -1,6 +1,8 @@
 package perdure
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/phase"
@@ -11,6 +13,7 @@ type Capabilities struct {
 	Node     Key
 	Tools    map[string]Spec // by name
 	Advisors []string        // by name; "" is any agent that names none
+	Scopes   []string        // of the agents it works on, and below; none: any
 	All      bool            // stands for every tool and advisor there is: some node will have it
 	Claimed  bool            // the store keeps other nodes off the agent: what was under way before has no worker left
 	Busy     []Hash          // the decisions this node is performing at this moment
@@ -38,6 +41,34 @@ type Spec struct {
 	Deadline    time.Duration // zero: 5 minutes
 	Reserve     Spend         // what a call is expected to cost
 	Reconciles  bool          // can find out whether an effect happened
+}
+
+// scopeNeed is what an agent needs that is in none of the scopes of a node, with its scope after it.
+const scopeNeed = "scope:"
+
+// outside is the idle step of a node that works on agents of other scopes only; nil if it works on this one. It leaves
+// the agent alone as one whose tool it lacks, but writes nothing about that: it is no fault of the node, and no
+// business of the agent.
+func (c *Capabilities) outside(f *Fold, now time.Time) *Idle {
+	if ServesScope(c.Scopes, f.Charter.Scope) {
+		return nil
+	}
+	if f.Ended != nil {
+		if _, done := f.plan(c, now).(Idle); done {
+			return nil
+		}
+	}
+	var idle Idle
+	idle.lackFor(scopeNeed+f.Charter.Scope, "works on agents in "+strings.Join(c.Scopes, ", ")+" only")
+	return &idle
+}
+
+// ServesScope reports whether a node that works on agents in these scopes, and below, works on one in a scope. Without
+// scopes it works on all.
+func ServesScope(scopes []string, scope string) bool {
+	return len(scopes) == 0 || slices.ContainsFunc(scopes, func(s string) bool {
+		return s == AnyScope || InScope(scope, s)
+	})
 }
 
 // ahead reports whether the clock was ahead that says an entry was written at a time: no clock that is kept at all

@@ -6,7 +6,8 @@ import "github.com/perdure/perdure/phase"
 type Idle struct {
 	Until  Time
 	Person bool // a person must act first
-	// what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory
+	// what this node lacks, when another could go on: a tool, an advisor ("advisor:NAME"), a schema, a memory;
+	// "scope:SCOPE": it works on agents of other scopes only
 	Needs   string
 	Reasons []Reason // why; of very many the first ones
 }

@@ -56,6 +56,7 @@ type Item struct {
 type Look struct {
 	Agent AgentID
 	Due   Time
+	Scope string // as the agent is listed; empty: not known. It is a hint, for the share of a node that a scope gets
 }
 
 // AtOnce is when a node should look at an agent with several heads: nobody who wrote one of them had seen the others,

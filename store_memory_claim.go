@@ -26,7 +26,7 @@ func (s *MemStore) Due(ctx context.Context, now time.Time) iter.Seq2[Look, error
 		err := s.usable(ctx)
 		for id, a := range s.agents {
 			if due := a.lookAt(); due != 0 && due <= TimeOf(now) {
-				looks = append(looks, Look{id, due})
+				looks = append(looks, Look{id, due, a.listing.Scope})
 			}
 		}
 		s.mu.Unlock()

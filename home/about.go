@@ -34,24 +34,25 @@ func (p *Peer) About(ctx context.Context) (*About, error) {
 		nil
 }
 
-// Has reports whether the node has what an agent needs: a tool, or an advisor as advisor:NAME.
+// Has reports whether the node has what an agent needs, as perdure.Node.Needs says it.
 func (a *About) Has(needs string) bool {
 	if name, advisor := strings.CutPrefix(needs, "advisor:"); advisor {
 		return slices.Contains(a.Advisors, name)
+	}
+	if scope, outside := strings.CutPrefix(needs, "scope:"); outside {
+		return a.Serves(scope)
 	}
 	return slices.Contains(a.Tools, needs)
 }
 
 // Serves reports whether the node runs agents of a scope.
 func (a *About) Serves(scope string) bool {
-	return len(a.Scopes) == 0 || slices.ContainsFunc(a.Scopes, func(s string) bool {
-		return s == perdure.AnyScope || perdure.InScope(scope, s)
-	})
+	return perdure.ServesScope(a.Scopes, scope)
 }
 
 // Capable is what a node can do, and for agents of which scopes, as it says so to others.
-func Capable(n *perdure.Node, runs bool, scopes ...string) *client.Capable {
-	c := &client.Capable{Advisors: []string{}, Tools: []string{}, Scopes: scopes}
+func Capable(n *perdure.Node, runs bool) *client.Capable {
+	c := &client.Capable{Advisors: []string{}, Tools: []string{}, Scopes: n.Scopes}
 	if !runs {
 		return c
 	}

@@ -72,7 +72,7 @@ func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error
 		}
 		said, err := script.Load(f)
 		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, perdure.WithHint(fmt.Errorf("%s: %w", rest, err), "perdure help script describes what it may say")
+			return nil, perdure.WithHint(fmt.Errorf("%s: %w", rest, err), "perdure help script describes its words")
 		}
 		said.Store = s
 		return said, nil

@@ -77,6 +77,7 @@ func (d *Doctor) all() {
 	}
 	d.policies()
 	d.powers()
+	d.fleet()
 	d.peers()
 }
 
@@ -370,7 +371,7 @@ func (d *Doctor) noKey(path string) {
 	_, unhomed := os.Stat(filepath.Join(d.h.Dir, TrustFile))
 	switch {
 	case lost != nil && d.h.Loose && errors.Is(unhomed, fs.ErrNotExist): // a copy by itself, such as a backup
-		d.say("key", Well, "", "none lies beside this store: its agents answer to the key of the home it was copied from")
+		d.say("key", Well, "", "none lies beside this store: its agents answer to the key of the home it is from")
 	case lost == nil:
 		d.say("key", Odd, "perdure key new", "there is none at %s yet", path)
 	case errors.As(lost, &hint):

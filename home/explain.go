@@ -158,8 +158,8 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 		return nil, nil, err
 	}
 	if entry.Kind != perdure.KindDecision {
-		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is not a decision; its kind is %s; see perdure "+
-			"log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
+		return nil, nil, perdure.Invalid(fmt.Errorf("entry %s at seq %d is not a decision; its kind is %s; see "+
+			"perdure log --kind decision", entry.Name.Short(), entry.Seq, entry.Kind))
 	}
 	audit, err := AuditPolicies(h, x.Policies)
 	if err != nil {

@@ -36,7 +36,7 @@ type NodeFile struct {
 	Embeddings string `yaml:"embeddings"` // MODEL@URL[#KEY]: search by meaning, too
 
 	Peers  []PeerConfig `yaml:"peers"`  // other places that agents are passed to and from
-	Scopes []string     `yaml:"scopes"` // of the agents that peers may hand over to this node; none: any
+	Scopes []string     `yaml:"scopes"` // of the agents that this node works on, and below; none: any
 	Copies string       `yaml:"copies"` // whether agents whose seat is elsewhere are worked on: rest or work
 
 	Serve     ServeConfig     `yaml:"serve"`     // how it is served
@@ -154,7 +154,8 @@ func (p *Powers) Fill(h *Home) error {
 		key  string
 		to   *[]string
 		from []string
-	}{{"programs", &p.Programs, n.Programs}, {"hosts", &p.Hosts, n.Hosts}, {"trusted", &p.Trusted, n.Trusted}} {
+	}{{"programs", &p.Programs, n.Programs}, {"hosts", &p.Hosts, n.Hosts}, {"trusted", &p.Trusted, n.Trusted},
+		{"scopes", &p.Scopes, n.Scopes}} {
 		if len(*x.to) == 0 {
 			*x.to, p.written[x.key] = x.from, n.places[x.key]
 		}

@@ -3,19 +3,25 @@ package home
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
 )
 
-// KnownNode is a node that a home knows of: its own, or a peer, as it was met last.
+// KnownNode is a node that a home knows of: its own, one that shares its store, or a peer, as it was met last.
 type KnownNode struct {
 	Name  string `json:"name"`
 	Where string `json:"where"` // the store, or how the peer is reached
 	Self  bool   `json:"self,omitempty"`
-	About *About `json:"about,omitempty"` // what it says of itself; nil: nobody has asked it yet, or it is a folder
-	Scope string `json:"scope,omitempty"` // of the agents that are passed
+	Rules *Rules `json:"rules,omitempty"` // of this home, and of nodes that share its store
+	// of a node that shares the store of this home; nil: it does not, or is none
+	Member *Member `json:"member,omitempty"`
+	About  *About  `json:"about,omitempty"` // what it says of itself; nil: nobody has asked it yet, or it is a folder
+	Scope  string  `json:"scope,omitempty"` // of the agents that are passed
 	*Standing
 	Agent *AgentThere `json:"agent,omitempty"` // the agent that was asked about
 }
@@ -27,6 +33,8 @@ type AgentThere struct {
 	Same  bool           `json:"same"` // as here
 	Seat  bool           `json:"seat"` // as far as is known here
 	Fault string         `json:"fault,omitempty"`
+	// Receipt is what it acknowledged last, signed; nil: nothing was sent to it from here.
+	Receipt *exchange.Receipt `json:"receipt,omitempty"`
 }
 
 // Nodes are the nodes that this home knows of, itself first. Of an agent, if one is named, each is asked what it has.
@@ -37,6 +45,10 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	}
 	self := KnownNode{Name: d.Node.Key.Name, Where: h.Where(), Self: true,
 		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at}}
+	members, err := h.members(ctx, d, &self)
+	if err != nil {
+		return nil, err
+	}
 	var a *perdure.Agent
 	if arg != "" {
 		id, err := Find(ctx, d.Store, arg)
@@ -47,8 +59,11 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 			return nil, err
 		}
 		self.Agent = &AgentThere{Has: true, Heads: a.Heads(), Same: true, Seat: seatAt(a, at)}
+		for i := range members {
+			members[i].Agent = self.Agent
+		}
 	}
-	all := []KnownNode{self}
+	all := append([]KnownNode{self}, members...)
 	peers, err := h.Peers()
 	if err != nil || len(peers) == 0 {
 		return all, err
@@ -57,7 +72,14 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	if err != nil {
 		return nil, err
 	}
+	var receipts map[string]*exchange.Receipt
+	if a != nil {
+		receipts, err = book.Receipts(ctx, a.ID())
+	}
 	for _, c := range peers {
+		if err != nil {
+			break
+		}
 		n := KnownNode{Name: c.Name, Where: c.URL + c.Dir, Scope: c.Scope}
 		if n.Standing, err = book.standing(ctx, c.Name); err != nil {
 			break
@@ -65,10 +87,34 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 		n.About = n.Standing.About
 		if a != nil {
 			n.Agent = h.askPeer(ctx, c, a, n.About)
+			n.Agent.Receipt = receipts[c.Name]
 		}
 		all = append(all, n)
 	}
 	return all, errors.Join(err, book.Close())
+}
+
+// members are the nodes that share the store of this home, if it is shared; with the rules of this home.
+func (h *Home) members(ctx context.Context, d *Desk, self *KnownNode) (all []KnownNode, err error) {
+	if _, shared := d.Store.(perdure.Roster); !shared {
+		return nil, nil
+	}
+	set, err := new(Powers).Policy(h)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := h.RulesOf(set.Hash())
+	if err != nil {
+		return nil, err
+	}
+	self.Rules = &rules
+	found, err := Members(ctx, d.Store, &rules, time.Now())
+	for i := range found {
+		m := &found[i]
+		all = append(all, KnownNode{Name: m.Name, Where: fmt.Sprintf("%s (%d)", m.Host, m.PID), About: &m.About,
+			Rules: &m.Rules, Member: m})
+	}
+	return all, err
 }
 
 // askPeer asks a peer what it has of an agent.

@@ -53,7 +53,7 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 		return nil, err
 	}
 	for _, scope := range file.Scopes {
-		if err := perdure.CheckScope(scope); err != nil {
+		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
 			return nil, perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir, NodeFileName), err))
 		}
 	}

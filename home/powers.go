@@ -37,6 +37,7 @@ type Powers struct {
 	Servers  []string // that speak MCP, NAME=COMMAND or NAME=URL
 	Effects  []string // of their tools, NAME.TOOL=CLASS
 	Prices   string   // a file of what models cost
+	Scopes   []string // of the agents that are worked on, and below; none: any
 	Demo     string   // the folder of the shop that perdure demo has
 
 	ownServers map[string]tool.MCPConfig // MCP servers of the home's file
@@ -73,6 +74,9 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if n.Guard, err = h.guardOf(ctx, p.Known, log); err != nil {
 		return nil, err
 	}
+	if n.Scopes, err = p.scopes(); err != nil {
+		return nil, err
+	}
 	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set, set.Hash(), log, 10*time.Minute
 	if n.Seated, err = h.seated(); err != nil {
 		return nil, err
@@ -84,6 +88,16 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 		return nil, errors.Join(err, p.Close())
 	}
 	return n, nil
+}
+
+// scopes are those of the agents that are worked on, checked.
+func (p *Powers) scopes() ([]string, error) {
+	for _, scope := range p.Scopes {
+		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
+			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("scopes"), err))
+		}
+	}
+	return p.Scopes, nil
 }
 
 // equip gives a node its tools.

@@ -159,6 +159,10 @@ func (r *Ran) unseated(name string) string {
 // lacks says what this node lacks, and what to do about it.
 func (r *Ran) lacks() (what, hint string) {
 	advisor := strings.HasPrefix(r.Cannot, "advisor:")
+	if scope, outside := strings.CutPrefix(r.Cannot, "scope:"); outside {
+		return " is left to other nodes: it is in scope " + view.InLine(scope) + ", and this node is for other scopes",
+			"run it with --serves " + view.InLine(scope) + ", or add the scope to scopes in node.yaml"
+	}
 	for _, one := range r.Reasons {
 		if advisor && one.Kind == phase.RestLacks && one.Note != "" {
 			return ": its advisor cannot be asked: " + one.Note, otherAdvisor

@@ -31,6 +31,7 @@ func (h *Home) Tend(ctx context.Context, d *Desk, log *slog.Logger) (stop func()
 // if nobody else does leaves them to it.
 func (h *Home) RunAgents(ctx context.Context, n *perdure.Node, log *slog.Logger) error {
 	defer h.attending(log)()
+	defer h.Enroll(ctx, n, log)()
 	return n.Run(ctx)
 }
 
@@ -62,6 +63,7 @@ func (h *Home) RunNode(ctx context.Context, n *perdure.Node, version string, log
 		return err
 	}
 	defer untend()
+	defer h.Enroll(ctx, n, log)()
 	return n.Run(ctx)
 }
 
@@ -131,7 +133,9 @@ func (a *Attendant) run(ctx context.Context) error {
 		a.set(perdure.WithHint(errors.New("no advisor is configured here"), view.AddAdvisor))
 	}
 	stop := a.Home.FollowTrust(ctx, n, a.Log)
+	leave := a.Home.Enroll(ctx, n, a.Log)
 	err = n.Run(ctx)
+	leave()
 	stop()
 	return errors.Join(err, powers.Close())
 }

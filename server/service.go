@@ -139,11 +139,7 @@ func (s *Service) tools(_ context.Context, a *perdure.Agent) ([]home.ToolUse, er
 func (s *Service) about(ctx context.Context) (n client.Node, err error) {
 	n = client.Node{Name: s.node.Key.Name, Key: s.node.Key.Key(), Version: s.Version, Runs: !s.Alone}
 	n.Advisors, n.Tools = home.Describe(s.node)
-	file, err := home.ReadNodeFile(s.Home)
-	if err != nil {
-		return n, err
-	}
-	n.Capable = *home.Capable(s.node, n.Runs, file.Scopes...)
+	n.Capable = *home.Capable(s.node, n.Runs)
 	if why := s.runs(); why != nil {
 		n.Why = why.Error()
 	}

@@ -19,6 +19,7 @@ var listing = map[string]func(*testing.T, *suite){
 	"EveryFilterSelects":        testFilters,
 	"ReindexRebuildsEverything": testReindex,
 	"PagesCostWhatTheyList":     testPages,
+	"DueNamesTheScope":          testDueScope,
 }
 
 func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
@@ -31,6 +32,27 @@ func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
 		out = append(out, line)
 	}
 	return out
+}
+
+// testDueScope: a store that lists agents says of those that are due in which scope they are. It may do so later: it is
+// a hint.
+func testDueScope(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	a := s.create(newAuthor(t), "a")
+	if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+		for look, err := range s.Due(t.Context(), time.Now()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if look.Agent == a.ID() && look.Scope == "acme" {
+				return
+			}
+		}
+	}
+	t.Error("the scope of an agent that is due is not known")
 }
 
 func testListNew(t *testing.T, s *suite) {

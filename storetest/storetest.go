@@ -6,9 +6,9 @@
 //		}})
 //	}
 //
-// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder) and methods (Backup,
-// Reindex) are tested where a store has them. For a store on disk the suite also runs the calling test in processes of
-// its own, which it kills.
+// Optional interfaces (perdure.Claimer, Holder, Lister, Watcher, Pruner, Parter, Placed, Feeder, Roster) and methods
+// (Backup, Reindex) are tested where a store has them. For a store on disk the suite also runs the calling test in
+// processes of its own, which it kills.
 package storetest
 
 import (
@@ -42,7 +42,7 @@ func Run(t *testing.T, k Kind) {
 	leaks := goleak.IgnoreCurrent()
 	t.Run("contract", func(t *testing.T) {
 		for _, group := range []map[string]func(*testing.T, *suite){appending, reading, claiming, listing, watching,
-			waking, swarming, pruning, loading, parting, placing, feeding} {
+			waking, swarming, pruning, loading, parting, placing, feeding, rostering} {
 			runGroup(t, k, group)
 		}
 		if !k.Volatile {

@@ -212,7 +212,7 @@ func toolWord(name string) string {
 
 // needWord is what a node must have, as a sentence names it.
 func needWord(what string) string {
-	if strings.HasPrefix(what, "advisor:") {
+	if strings.HasPrefix(what, "advisor:") || strings.HasPrefix(what, "scope:") {
 		return Capability(what)
 	}
 	return what

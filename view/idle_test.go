@@ -76,6 +76,8 @@ func TestReasonsInWords(t *testing.T) {
 		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:"}, "no advisor configured", false},
 		{perdure.Reason{Kind: phase.RestLacks, Needs: "advisor:careful", Note: "no key"},
 			"advisor careful cannot be asked here: no key", false},
+		{perdure.Reason{Kind: phase.RestLacks, Needs: "scope:acme/ops", Note: "works on agents in home only"},
+			"needs a node with scope acme/ops (this one: works on agents in home only)", false},
 		{perdure.Reason{Kind: phase.RestLacks, Needs: "mail", Note: "no key"},
 			"needs a node with mail (this one: no key)", false},
 	} {

@@ -268,9 +268,12 @@ func LastFailure(a *perdure.Agent) string {
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {
 	name, is := strings.CutPrefix(what, "advisor:")
+	scope, scoped := strings.CutPrefix(what, "scope:")
 	switch {
 	case what == "":
 		return ""
+	case scoped:
+		return "scope " + InLine(scope)
 	case !is:
 		return "tool " + what
 	case name == "":

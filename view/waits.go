@@ -143,6 +143,24 @@ func lookIn(ctx context.Context, s perdure.Store, trust *perdure.Trust, place pe
 	return x, err
 }
 
+// strays are those of an agent. Who is at work was found out before the agent was read: a node may have begun since, or
+// have ended and said what came of it. So it is looked again, and that counts if nothing was written meanwhile.
+func (x *looking) strays(ctx context.Context, a *perdure.Agent) ([]Wait, error) {
+	if len(x.at.Strays(a, x.now)) == 0 {
+		return nil, nil
+	}
+	at, err := AttendanceOf(ctx, x.store)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := x.store.Heads(ctx, a.ID())
+	if err != nil || !slices.Equal(heads, a.Heads()) {
+		return nil, err
+	}
+	x.at = at
+	return at.Strays(a, x.now), nil
+}
+
 // look adds what of an agent waits for a person. Its line in the list is looked up if it is not given.
 func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.Listing) error {
 	if why, pause := x.trust.Strange(ctx, x.store, id); why != nil { // what strangers wrote is not folded to be listed
@@ -171,7 +189,11 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 		waits = stillHere(waits)
 	}
 	if x.trust.Counts(a) == nil {
-		waits = slices.Concat(x.at.Strays(a, x.now), SeatWaits(a, x.trust, x.place, x.now), waits)
+		strays, err := x.strays(ctx, a)
+		if err != nil {
+			return err
+		}
+		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.place, x.now), waits)
 	}
 	if err := DescribeAll(ctx, x.store, a, waits); err != nil {
 		return err

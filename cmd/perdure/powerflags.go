@@ -32,6 +32,9 @@ func powerFlags(c *cobra.Command) *home.Powers {
 			"server says); NAME.* covers the rest, and NAME.*=hints believes the server; may be repeated")
 	f.StringVar(&p.Prices, "prices", "",
 		`a JSON file of model prices in US dollars per million tokens: {"MODEL": {"in": 3, "out": 15, "cached": 0.3}}; overrides the built-in prices`)
+	f.StringSliceVar(&p.Scopes, "serves", nil,
+		"work only on agents of this scope and below, and leave others to other nodes; may be repeated (default: "+
+			"scopes in node.yaml, else any)")
 	f.StringVar(&p.Demo, "demo", "", "give agents the shop of perdure demo, in this folder")
 	return p
 }

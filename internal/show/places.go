@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,12 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 	s, now := term.StyleOf(w), time.Now()
 	t := term.Table{Head: []string{"NAME", "WHERE", "KEY", "MET", "ADVISORS", "TOOLS"},
 		Tint: []func(string) string{nil, nil, s.Dim}}
+	shared := len(all) > 0 && all[0].Rules != nil
+	if shared && !agent {
+		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "SCOPES", "POLICY", "RULES", "ADVISORS", "TOOLS"}
+	}
 	if agent {
-		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT"}
+		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT", "ACKNOWLEDGED"}
 	}
 	for i := range all {
 		n := &all[i]
@@ -30,8 +35,14 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 			advisors, tools = words(n.About.Advisors), words(n.About.Tools)
 		}
 		switch {
+		case n.Self && shared:
+			met = "this home"
 		case n.Self:
 			met = "this one"
+		case n.Member != nil && n.Member.Lost:
+			met = "lost, last seen " + view.Moment(n.Member.Seen, now)
+		case n.Member != nil:
+			met = view.Moment(n.Member.Seen, now)
 		case n.Standing != nil && n.Fault != "":
 			met = view.OneLine(n.Fault, 60)
 		case n.Standing != nil && n.Met != 0:
@@ -40,10 +51,30 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 		row := []string{view.InLine(n.Name), view.InLine(n.Where), key, met, advisors, tools}
 		if agent {
 			row[4], row[5] = hasText(n.Agent)
+			row = append(row, receiptText(n.Agent, now))
+		} else if shared {
+			row = append(slices.Concat(row[:4], rulesText(n)), row[4:]...)
 		}
 		t.Add(row...)
 	}
 	return t.Write(w)
+}
+
+// rulesText is which agents a node works on, its policy, and whether it goes by the rules of this home.
+func rulesText(n *home.KnownNode) []string {
+	scopes, policy, same := "-", "-", "-"
+	if n.About != nil && !n.Self {
+		if scopes = words(n.About.Scopes); len(n.About.Scopes) == 0 {
+			scopes = "any"
+		}
+	}
+	if n.Rules != nil {
+		policy, same = n.Rules.Policy.Short(), "the same"
+	}
+	if n.Member != nil && len(n.Member.Differs) > 0 {
+		same = "another " + strings.Join(n.Member.Differs, ", another ")
+	}
+	return []string{scopes, policy, same}
 }
 
 // words are names for people; that of agents which name none is default.
@@ -58,6 +89,14 @@ func words(names []string) string {
 		}
 	}
 	return strings.Join(shown, " ")
+}
+
+// receiptText is what a place has acknowledged of an agent, and when.
+func receiptText(a *home.AgentThere, now time.Time) string {
+	if a == nil || a.Receipt == nil || len(a.Receipt.Heads) == 0 {
+		return "-"
+	}
+	return a.Receipt.Heads[0].Short() + " " + view.Moment(perdure.TimeOf(a.Receipt.Time), now)
 }
 
 // hasText is what a place has of an agent.

@@ -46,7 +46,11 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 			for id, a := range s.agents {
 				r := rows[id]
 				if due := r.Due(a.heads, a.due); due != 0 && due <= perdure.TimeOf(now) {
-					looks = append(looks, perdure.Look{Agent: id, Due: due})
+					l := perdure.Look{Agent: id, Due: due}
+					if listed := cmp.Or(r.Listing, a.first); listed != nil {
+						l.Scope = listed.Scope
+					}
+					looks = append(looks, l)
 				}
 			}
 		})

@@ -10,8 +10,10 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -29,12 +31,14 @@ type lookIndex struct {
 	start   sync.Mutex
 	log     *follower // nil: not needed yet
 	claims  *follower
+	lists   *follower // of the scopes of agents: nobody waits for it
 	mu      sync.Mutex
 	all     map[perdure.AgentID]*look
 	born    []perdure.AgentID         // in the order in which they were found to be there
 	begun   int                       // how often it was begun
 	held    map[perdure.AgentID]*look // those a node has
 	pending lookHeap
+	roster  map[perdure.Key]presence // the nodes that use the store
 }
 
 // look is what is known of an agent.
@@ -43,9 +47,18 @@ type look struct {
 	seq   uint64 // of its last commit; zero: none is known
 	says  perdure.Time
 	gone  bool
+	scope unique.Handle[string] // as it is listed; zero: not known
 	claim record
 	due   perdure.Time
 	at    int // in the heap, from one on; zero: not in it
+}
+
+// listedIn is the scope of the agent; empty: not known.
+func (l *look) listedIn() string {
+	if l.scope == (unique.Handle[string]{}) {
+		return ""
+	}
+	return l.scope.Value()
 }
 
 // there reports whether the store holds the agent.
@@ -93,7 +106,8 @@ func (x *lookIndex) followers(ctx context.Context, logged, claimed uint64) (log,
 	if x.log != nil && (x.log.at() > logged || x.claims.at() > claimed) {
 		x.log.stop()
 		x.claims.stop()
-		x.log, x.claims = nil, nil
+		x.lists.stop()
+		x.log, x.claims, x.lists = nil, nil, nil
 	}
 	x.start.Unlock()
 	err = x.begin(ctx)
@@ -114,10 +128,11 @@ func (x *lookIndex) begin(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	x.all, x.held, x.pending = map[perdure.AgentID]*look{}, map[perdure.AgentID]*look{}, nil
-	x.born, x.begun = nil, x.begun+1
+	x.born, x.begun, x.roster = nil, x.begun+1, map[perdure.Key]presence{}
 	x.mu.Unlock()
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	f := &follower{store: x.store, name: x.store.streams.claim, cfg: last, apply: x.claimed}
+	h := &follower{store: x.store, name: x.store.streams.list, cfg: last, apply: x.listed}
 	last.HeadersOnly = true
 	g := &follower{store: x.store, name: x.store.streams.log, cfg: last, apply: x.logged}
 	if !x.store.begin(f, 0) {
@@ -127,8 +142,25 @@ func (x *lookIndex) begin(ctx context.Context) error {
 		f.stop()
 		return x.store.errClosed()
 	}
-	x.claims, x.log = f, g
+	if !x.store.begin(h, 0) {
+		f.stop()
+		g.stop()
+		return x.store.errClosed()
+	}
+	x.claims, x.log, x.lists = f, g, h
 	return nil
+}
+
+// listed takes in the scope of an agent.
+func (x *lookIndex) listed(m jetstream.Msg, _ uint64) {
+	id, ok := agentOf(m.Subject())
+	var line struct{ Scope string }
+	if !ok || json.Unmarshal(m.Data(), &line) != nil || line.Scope == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.of(id).scope = unique.Make(line.Scope)
 }
 
 // logged takes in a commit.
@@ -154,6 +186,10 @@ func (x *lookIndex) logged(m jetstream.Msg, at uint64) {
 
 // claimed takes in a claim.
 func (x *lookIndex) claimed(m jetstream.Msg, _ uint64) {
+	if strings.HasPrefix(m.Subject(), x.store.streams.prefix+rosterToken) {
+		x.enrolled(m.Data())
+		return
+	}
 	id, ok := agentOf(m.Subject())
 	var r record
 	if !ok || json.Unmarshal(m.Data(), &r) != nil {
@@ -204,14 +240,14 @@ func (x *lookIndex) due(now time.Time) (out []perdure.Look) {
 		rest = rest[:len(rest)-1]
 		if i < len(x.pending) && x.pending[i].due <= limit {
 			if l := x.pending[i]; l.claim.Node.IsZero() || l.due <= believed {
-				out = append(out, perdure.Look{Agent: l.id, Due: l.due})
+				out = append(out, perdure.Look{Agent: l.id, Due: l.due, Scope: l.listedIn()})
 			}
 			rest = append(rest, 2*i+1, 2*i+2)
 		}
 	}
 	for id, l := range x.held { // a lease that ends too late has ended
 		if l.there() && l.due > believed {
-			out = append(out, perdure.Look{Agent: id, Due: perdure.AtOnce})
+			out = append(out, perdure.Look{Agent: id, Due: perdure.AtOnce, Scope: l.listedIn()})
 		}
 	}
 	slices.SortFunc(out, func(a, b perdure.Look) int {

@@ -177,7 +177,8 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 // Due implements perdure.Store.
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
 	return func(yield func(perdure.Look, error) bool) {
-		const text = "SELECT key, id, due FROM ~agents WHERE due<=$1 AND (due, key)>($2, $3) ORDER BY due, key LIMIT $4"
+		const text = `SELECT key, id, due, (SELECT scope FROM ~listings l WHERE l.agent=a.key) FROM ~agents a
+			WHERE due<=$1 AND (due, key)>($2, $3) ORDER BY due, key LIMIT $4`
 		for due, key := int64(0), int64(0); ; {
 			var page []perdure.Look
 			lastDue, lastKey := due, key
@@ -188,14 +189,15 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 					return err
 				}
 				return each(rows, func(r pgx.Rows) error {
-					var id []byte
-					if err := r.Scan(&lastKey, &id, &lastDue); err != nil {
+					var id, scope []byte
+					if err := r.Scan(&lastKey, &id, &lastDue, &scope); err != nil {
 						return err
 					}
 					if len(id) != hashSize {
 						return errRow
 					}
-					page = append(page, perdure.Look{Agent: perdure.AgentID(id), Due: perdure.Time(lastDue)})
+					page = append(page, perdure.Look{Agent: perdure.AgentID(id), Due: perdure.Time(lastDue),
+						Scope: string(scope)})
 					return nil
 				})
 			})

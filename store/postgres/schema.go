@@ -16,7 +16,7 @@ import (
 )
 
 // Version is the version of the schema that this package writes.
-const Version = 2
+const Version = 3
 
 // parts is how many parts the log has, by agent. Each is indexed and vacuumed by itself.
 const parts = 8
@@ -29,6 +29,7 @@ const parts = 8
 //     lease, or what the node that released the agent said.
 //   - heads has the heads of agents that have many.
 //   - names finds the rows of entries by name, for agents that needed that; indexed says up to where.
+//   - roster, of version 3, has the nodes that use the store.
 //   - aside has what cannot be placed, see Heal.
 //   - meta tells the store from others; soft says that somebody wrote to it whose writes do not survive a crash of the
 //     server.
@@ -67,6 +68,7 @@ var steps = []step{
 		text:  "CREATE INDEX CONCURRENTLY IF NOT EXISTS agents_held ON ~agents(due) WHERE node IS NOT NULL",
 		index: "agents_held",
 	},
+	{text: "CREATE TABLE IF NOT EXISTS ~roster(node bytea PRIMARY KEY, about bytea NOT NULL, seen bigint NOT NULL)"},
 }
 
 type step struct {

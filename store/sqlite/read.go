@@ -277,17 +277,28 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 
 // dueAfter reads agents that are due after the one of a time and key, and returns the key of the last.
 func dueAfter(c *conn, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64, err error) {
-	err = c.query("SELECT due, key, id FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key LIMIT "+
+	looks, last, err = dueScoped(c, "(SELECT scope FROM listings WHERE agent=key)", looks, now, due, key)
+	if corrupt(err) { // perhaps of a listing: what is due is known without it
+		looks, last, err = dueScoped(c, "NULL", looks[:0], now, due, key)
+	}
+	if corrupt(err) {
+		return dueAround(c, err, looks[:0], now, due, key)
+	}
+	return looks, last, err
+}
+
+// dueScoped is dueAfter with their scopes, as a text of SQL has them.
+func dueScoped(c *conn, scope string, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64,
+	err error) {
+	err = c.query("SELECT due, key, id, "+scope+" FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due,key LIMIT "+
 		pageLooksText, func(v []driver.Value) error {
 		l := perdure.Look{Due: perdure.Time(integer(v[0]))}
 		last = integer(v[1])
 		id, _ := v[2].([]byte)
 		copy(l.Agent[:], id)
+		l.Scope, _ = v[3].(string)
 		looks = append(looks, l)
 		return nil
 	}, now, due, key)
-	if corrupt(err) {
-		return dueAround(c, err, looks[:0], now, due, key)
-	}
 	return looks, last, err
 }
