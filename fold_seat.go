@@ -69,6 +69,13 @@ func (f *Fold) HandedOver(at Hash) bool {
 	return len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].At == at
 }
 
+// SeatLoose reports whether the seat was handed over to whoever takes it first, and nobody has been seen to take it.
+// Every copy of such a memory carries the right to take it, so no more than one may leave a store. A seat that was
+// handed over to a key is not loose: nobody else takes it, and copies may go anywhere.
+func (f *Fold) SeatLoose() bool {
+	return f.Ended == nil && len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].To.IsZero()
+}
+
 // takeSeat folds that a store has the seat. Whoever says so of the store that has it changes nothing: who may hand it
 // over stays who took it. A claim that its author made without having seen another stands beside it, and makes a
 // dispute, which the owner settles by taking the seat.

@@ -31,12 +31,19 @@ func ReadToken(file, or string) (string, error) {
 		return or, nil
 	}
 	b, err := disk.ReadFile(file, 4<<10)
-	return strings.TrimSpace(string(b)), err
+	token := strings.TrimSpace(string(b))
+	if err == nil && (token == "" || strings.ContainsAny(token, " \t\r\n")) {
+		err = perdure.Invalid(fmt.Errorf("%s: want a file that holds one token and nothing else", view.InLine(file)))
+	}
+	return token, err
 }
 
 // Identify says who asks: by a token in a file, if one is named, else by the key of a home here, where the server can
 // be shown one. Pin is the key of the server, if it is known.
 func (w *Away) Identify(tokenFile, pin string) (err error) {
+	if err := openURL(w.URL); err != nil {
+		return err
+	}
 	if w.Token, err = ReadToken(tokenFile, w.Token); err != nil {
 		return err
 	}

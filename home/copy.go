@@ -32,45 +32,51 @@ type CopyFailure struct {
 // Copy copies the agents that a filter selects from a store to this home's. Each is verified as it is read, written all
 // or nothing, and compared with the original; one that is there already costs a look at its heads, so that a copy that
 // was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their
-// agents.
-func (h *Home) Copy(ctx context.Context, to perdure.Store, source *Home, f perdure.Filter) (*Copied, error) {
-	out := &Copied{To: h.Where()}
-	err := source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
-		out.From = source.Where()
-		if err := differ(ctx, from, to); err != nil {
+// agents, so one whose seat goes to whoever takes it first is not copied. Nothing is made where there is no source.
+func (h *Home) Copy(ctx context.Context, source *Home, f perdure.Filter) (out *Copied, err error) {
+	err = source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
+		return h.Use(ctx, true, func(ctx context.Context, to perdure.Store) (err error) {
+			out, err = h.copy(ctx, source, from, to, f)
 			return err
-		}
-		l, err := view.Lister(from)
-		if err != nil {
-			return err
-		}
-		var all []perdure.Listing
-		for one, err := range l.List(ctx, f) {
-			if err != nil {
-				return err
-			}
-			all = append(all, one)
-		}
-		defer h.Progressed("", 0, 0)
-		for i, one := range all {
-			h.Progressed("copy agents", int64(i), int64(len(all)))
-			entries, err := copyOne(ctx, from, to, one.Agent)
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case err != nil:
-				out.Failed = append(out.Failed, CopyFailure{one.Agent, one.Name, err.Error()})
-			case entries == 0:
-				out.Same++
-			default:
-				out.Copied, out.Entries = out.Copied+1, out.Entries+entries
-			}
-			out.Agents++
-		}
-		h.Progressed("copy agents", int64(len(all)), int64(len(all)))
-		return nil
+		})
 	})
 	return out, err
+}
+
+func (h *Home) copy(ctx context.Context, source *Home, from, to perdure.Store, f perdure.Filter) (*Copied, error) {
+	out := &Copied{From: source.Where(), To: h.Where()}
+	if err := differ(ctx, from, to); err != nil {
+		return out, err
+	}
+	l, err := view.Lister(from)
+	if err != nil {
+		return out, err
+	}
+	var all []perdure.Listing
+	for one, err := range l.List(ctx, f) {
+		if err != nil {
+			return out, err
+		}
+		all = append(all, one)
+	}
+	defer h.Progressed("", 0, 0)
+	for i, one := range all {
+		h.Progressed("copy agents", int64(i), int64(len(all)))
+		entries, err := source.copyOne(ctx, from, to, one.Agent)
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case err != nil:
+			out.Failed = append(out.Failed, CopyFailure{one.Agent, one.Name, withDo(err)})
+		case entries == 0:
+			out.Same++
+		default:
+			out.Copied, out.Entries = out.Copied+1, out.Entries+entries
+		}
+		out.Agents++
+	}
+	h.Progressed("copy agents", int64(len(all)), int64(len(all)))
+	return out, nil
 }
 
 // differ refuses two names of one store.
@@ -91,8 +97,9 @@ func differ(ctx context.Context, from, to perdure.Store) error {
 	return err
 }
 
-// copyOne copies an agent, and returns how many entries were verified; none: it was there already.
-func copyOne(ctx context.Context, from, to perdure.Store, id perdure.AgentID) (int64, error) {
+// copyOne copies an agent from a store of this home, and returns how many entries were verified; none: it was there
+// already.
+func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, id perdure.AgentID) (int64, error) {
 	want, err := from.Heads(ctx, id)
 	if err != nil {
 		return 0, err
@@ -109,6 +116,9 @@ func copyOne(ctx context.Context, from, to perdure.Store, id perdure.AgentID) (i
 		if there, err := perdure.DepthOf(ctx, to, id); err != nil || there == perdure.Full || there == depth {
 			return 0, err
 		}
+	}
+	if err := h.leaves(ctx, from, id); err != nil {
+		return 0, err
 	}
 	o := perdure.VerifyOptions{Depth: depth}
 	got, err := perdure.Verify(perdure.Memory(ctx, from, id), o)

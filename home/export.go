@@ -80,13 +80,22 @@ func (x *Exported) Text() string {
 }
 
 // Export writes an agent as a capsule. One of less than the whole memory begins with a snapshot, which is written if
-// there is none. With Move the seat is handed over first, so that the capsule says so; to do both again does no harm.
+// there is none. With Move the seat is handed over first, so that the capsule says so. An agent whose seat goes to
+// whoever takes it first leaves once: further copies are refused.
 func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, e Export) (*Exported, error) {
 	if err := e.Check(false, false); err != nil {
 		return nil, err
 	}
 	a, err := perdure.Load(ctx, s, id)
 	if err != nil {
+		return nil, err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	// one that arrived here with its seat is taken first, and handed over anew
+	if err := loose(a, place); err != nil && !e.begun && (!e.Move || a.Fold().HandedOver(place)) {
 		return nil, err
 	}
 	if e.File == "" && e.Out == nil {
@@ -112,8 +121,8 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	}
 	if err != nil && w.handed {
 		err = perdure.WithHint(err,
-			"its seat was handed over before that: move it again with perdure export --move, or take the seat back "+
-				"with perdure seat take "+view.Callable(a)+" --why TEXT")
+			"its seat was handed over before that: destroy what was written of the file, take the seat back with "+
+				"perdure seat take "+view.Callable(a)+" --why TEXT --yes, and move it again")
 	}
 	if err != nil {
 		return nil, err
@@ -305,6 +314,9 @@ func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agent
 	var ids []perdure.AgentID
 	for _, agent := range agents {
 		id, err := Find(ctx, s, agent)
+		if err == nil {
+			err = h.leaves(ctx, s, id)
+		}
 		if err == nil && e.Depth != perdure.Full {
 			err = h.beginning(ctx, s, id)
 		}
@@ -337,6 +349,19 @@ func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agent
 			o.Binding.String()})
 	}
 	return found, nil
+}
+
+// leaves refuses an agent of which no further copy may leave a store.
+func (h *Home) leaves(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	a, err := h.Load(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	return loose(a, place)
 }
 
 // beginning sees to it that an agent has a snapshot for a capsule to begin with.

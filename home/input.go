@@ -118,11 +118,11 @@ func (r *Request) Input(at *Rest) (Input, error) {
 	return in, nil
 }
 
-// ParseVote reads what a person answers who is asked about an action: y or n, with a note or none. What is neither is
-// no vote, and neither is a question, whatever it begins with: whoever asks has not decided.
+// ParseVote reads what a person answers who is asked about an action: y alone, or n, with a reason or none. All else is
+// no vote: what comes after a y may take it back, and whoever asks a question has not decided.
 func ParseVote(line string, digest perdure.Hash) (in Input, ok bool) {
 	yes, note, ok := parseAnswer(line, []string{"y", "yes"}, []string{"n", "no"})
-	if !ok {
+	if !ok || yes && note != "" {
 		return Input{}, false
 	}
 	return Input{Digest: digest, Yes: yes, Note: note}, true

@@ -14,7 +14,7 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 	for line, want := range map[string]home.Input{
 		"y":             {Yes: true},
 		"YES":           {Yes: true},
-		"Yes, go ahead": {Yes: true, Note: "go ahead"},
+		"yes.":          {Yes: true},
 		" n too much ":  {Note: "too much"},
 		"no: too much":  {Note: "too much"},
 	} {
@@ -24,7 +24,8 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "?", "maybe", "yesterday", "now", "what for, now?", "y?", "no?",
-		"yes, but is it safe?", "too much money", "ok then yes"} {
+		"yes, but is it safe?", "too much money", "ok then yes", "Yes, go ahead",
+		"yes but do NOT do it", "y - no, wait", "yes, no"} {
 		if got, ok := home.ParseVote(line, digest); ok {
 			t.Errorf("%q is taken for a vote: %+v", line, got)
 		}

@@ -27,8 +27,29 @@ func (p *Peer) taker(ctx context.Context) (perdure.Key, error) {
 	return a.Key, nil
 }
 
+// loose refuses to let another copy of an agent leave whose seat goes to whoever takes it first: one copy has left
+// already, or is to be taken here, and the effects that must happen once would happen once for each.
+func loose(a *perdure.Agent, place perdure.Hash) error {
+	f := a.Fold()
+	if !f.SeatLoose() {
+		return nil
+	}
+	name := view.Callable(a)
+	hint := "it arrived with its seat: run it here, which takes the seat, or hand it on with perdure export " + name +
+		" --move"
+	if f.HandedOver(place) {
+		hint = "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back with " +
+			"perdure seat take " + name + " --why TEXT, and hand it over with --for KEY: what names its taker may be " +
+			"copied"
+	}
+	return perdure.WithHint(fmt.Errorf("pass %s on: %w: its seat was handed over to whoever takes it first, so every "+
+		"further copy would have it as well, and what must happen once could happen twice", view.Called(a),
+		perdure.ErrDenied), hint)
+}
+
 // move passes an agent to another place, and its seat with it: all that is known first, so that little is left to pass
-// once nobody works on it here. To do it again does no harm. What is held there keeps its seat here.
+// once nobody works on it here. To do it again does no harm where the seat goes to a key. What is held there keeps its
+// seat here.
 func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure.Key) (*exchange.Synced, error) {
 	s, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil || s.Kept != "" {
@@ -40,10 +61,14 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	if err := l.giveSeat(ctx, id, to); err != nil {
 		return s, err
 	}
+	l.moves = true // this is the one copy that leaves with the seat
 	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil {
-		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
-			"perdure seat take "+id.Short()+" --why TEXT")
+		hint := "its seat was handed over: take it back with perdure seat take " + id.Short() + " --why TEXT"
+		if !to.IsZero() {
+			hint += ", or run the same command again"
+		}
+		return s, perdure.WithHint(err, hint)
 	}
 	if last.Pushed != nil {
 		s.Pushed = last.Pushed // signed, over all heads that are there now

@@ -21,6 +21,8 @@ import (
 type Local struct {
 	Desk    *Desk
 	Visitor *Visitor
+
+	moves bool // the agent that passes takes its seat along
 }
 
 var _ exchange.Peer = Local{}
@@ -39,7 +41,7 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 		if !d.Shows(ctx, l.Visitor, id) {
 			return none, nil
 		}
-		if o.Kept, err = d.kept(ctx, id); err != nil {
+		if o.Kept, err = l.kept(ctx, id); err != nil {
 			return none, err
 		}
 	}
@@ -61,7 +63,8 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 
 // kept is why nothing of an agent is passed on from here; empty: it is. Of what waits for somebody to admit it nothing
 // is, so that nobody elsewhere is told to wait, too.
-func (d *Desk) kept(ctx context.Context, id perdure.AgentID) (string, error) {
+func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
+	d := l.Desk
 	depth, err := perdure.DepthOf(ctx, d.Store, id)
 	if err != nil {
 		return "", err
@@ -79,6 +82,10 @@ func (d *Desk) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 	}
 	if held := trust.Counts(a); held != nil {
 		return "it is held where it is: " + view.HeldText(held), nil
+	}
+	if a.Fold().SeatLoose() && !l.moves {
+		return "its seat was handed over to whoever takes it first: every further copy would have it as well, and " +
+			"what must happen once could happen twice", nil
 	}
 	hold, err := arrivalHold(ctx, d.Store, a)
 	if hold {
@@ -134,7 +141,7 @@ func (l Local) release(ctx context.Context, id perdure.AgentID) error {
 		}
 		return err
 	}
-	if why, err := d.kept(ctx, id); err != nil {
+	if why, err := l.kept(ctx, id); err != nil {
 		return err
 	} else if why != "" {
 		return fmt.Errorf("%w: agent %s is not passed on: %s", perdure.ErrDenied, id.Short(), why)

@@ -52,7 +52,7 @@ func (h *Home) Peering(ctx context.Context, d *Desk, log *slog.Logger) (func(), 
 	var all sync.WaitGroup
 	var nudges []chan struct{}
 	for _, c := range peers {
-		w := &peering{h: h, here: Local{d, v}, conf: c, book: book, log: log.With("peer", c.Name),
+		w := &peering{h: h, here: Local{Desk: d, Visitor: v}, conf: c, book: book, log: log.With("peer", c.Name),
 			nudge: make(chan struct{}, 1)}
 		nudges = append(nudges, w.nudge)
 		all.Go(func() { w.run(ctx) })

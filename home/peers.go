@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/url"
 	"os"
@@ -78,6 +79,8 @@ func (p *PeerConfig) check() error {
 		return errors.New("name: want letters, digits, _ and -")
 	case (p.URL == "") == (p.Dir == ""):
 		return errors.New("want one of url and dir")
+	case openURL(p.URL) != nil:
+		return openURL(p.URL)
 	case p.Dir != "" && (p.Key != "" || p.Token != ""):
 		return errors.New("key and token are for a url")
 	case !way:
@@ -97,6 +100,16 @@ func IsURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "unix:")
 }
 
+// openURL refuses the URL of a server that holds a password: URLs are printed.
+func openURL(text string) error {
+	u, err := url.Parse(text)
+	if err == nil && u.User == nil || err != nil && !strings.Contains(text, "@") {
+		return nil // whoever uses it says what else is wrong
+	}
+	return perdure.WithHint(perdure.Invalid(errors.New("a URL holds no password")),
+		"put the token in $PERDURE_TOKEN or a file, see --token-file")
+}
+
 // PeerNamed is the place that a word means: a peer of node.yaml by its name, a server by its URL, else a folder. What
 // it says of key and token is for a server that node.yaml does not name.
 func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
@@ -110,9 +123,8 @@ func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
 		}
 	}
 	if IsURL(word) {
-		if u, err := url.Parse(word); err == nil && u.User != nil {
-			return PeerConfig{}, perdure.WithHint(perdure.Invalid(errors.New("a URL holds no password")),
-				"put the token in $PERDURE_TOKEN or a file, see --token-file")
+		if err := openURL(word); err != nil {
+			return PeerConfig{}, err
 		}
 		return PeerConfig{Name: word, URL: word, Key: key}, nil
 	}
@@ -175,6 +187,10 @@ func (p *Peer) openFolder(h *Home) error {
 	}
 	if err := folderFor(at); err != nil {
 		return err
+	}
+	if _, err := os.Stat(at); p.Way == "pull" && errors.Is(err, fs.ErrNotExist) {
+		return perdure.WithHint(perdure.Missing("there is no folder "+view.InLine(at)+" to pull from"),
+			"name the folder that agents were pushed to, or exported into")
 	}
 	trust, err := h.Trust()
 	if err != nil {
@@ -244,7 +260,7 @@ func (p *Peer) Changes(ctx context.Context, after string, limit int) (exchange.C
 		return p.server.Changes(ctx, after, p.Scope, limit)
 	}
 	d := &Desk{Home: &Home{}, Store: p.folder, Node: new(perdure.Node)}
-	return Local{d, &Visitor{Scope: perdure.AnyScope}}.Changes(ctx, after, p.Scope, limit)
+	return Local{Desk: d, Visitor: &Visitor{Scope: perdure.AnyScope}}.Changes(ctx, after, p.Scope, limit)
 }
 
 // folderPeer is a folder of agents as a place.

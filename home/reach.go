@@ -33,7 +33,7 @@ func (r *reach) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, e
 	if bad != nil {
 		return nil, bad
 	}
-	here := Local{&Desk{Home: r.h, Store: r.Store, Node: r.Node}, v}
+	here := Local{Desk: &Desk{Home: r.h, Store: r.Store, Node: r.Node}, Visitor: v}
 	for _, c := range peers {
 		if Ways[c.Way] == exchange.Push {
 			continue
@@ -62,7 +62,7 @@ func (r *reach) Tell(ctx context.Context, id perdure.AgentID, ev perdure.Event) 
 	}
 	v, err := r.h.Owner()
 	if err == nil {
-		here := Local{&Desk{Home: r.h, Store: r.Store, Node: r.Node}, v}
+		here := Local{Desk: &Desk{Home: r.h, Store: r.Store, Node: r.Node}, Visitor: v}
 		if r.pass(ctx, here, peer, id, exchange.Push) == nil {
 			return e, nil
 		}

@@ -60,7 +60,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 			return out, err
 		}
 	}
-	here := Local{d, v}
+	here := Local{Desk: d, Visitor: v}
 	ids, err := h.chosen(ctx, d, p, c, way)
 	if err != nil {
 		return out, err

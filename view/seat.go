@@ -46,6 +46,9 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 		if f.Seats[0].At == at {
 			return "handed over: whoever imports the file that export --move wrote takes it"
 		}
+		if to := f.Seats[0].To; !to.IsZero() {
+			return "handed over to key " + to.Short() + ": only its node takes it, wherever the agent is"
+		}
 		return "handed over: the node that runs it here takes it"
 	default:
 		return fmt.Sprintf("%s (store %s, epoch %d)", where, f.Seats[0].At.Short(), f.Seats[0].Epoch)

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 func canonCommand() *cobra.Command {
@@ -62,6 +63,9 @@ func (p *pairs) Set(s string) error {
 	}
 	if *p == nil {
 		*p = pairs{}
+	}
+	if _, twice := (*p)[name]; twice {
+		return fmt.Errorf("%s is given twice", view.InLine(name))
 	}
 	(*p)[name] = value
 	return nil

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -43,9 +42,9 @@ func chatCommand() *cobra.Command {
 	return c
 }
 
-// untilTerminated is a context that an interrupt does not end: it is for the turn. SIGTERM still does.
+// untilTerminated is a context that an interrupt does not end: it is for the turn. SIGTERM and SIGHUP still do.
 func untilTerminated(ctx context.Context) (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), terminations()...)
 	context.AfterFunc(ctx, stop) // a second one ends the process
 	return ctx, stop
 }

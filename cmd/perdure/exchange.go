@@ -36,7 +36,7 @@ func exchangeCommand(word string, way exchange.Way) *cobra.Command {
 			return err
 		}
 		return h.desk(way != exchange.Push, func(ctx context.Context, d *home.Desk) error {
-			p, err := h.peer(place)
+			p, err := h.peer(place, way)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func chosenOnce(c *cobra.Command, names []string, all bool) error {
 }
 
 // peer opens the place that a word means, with the token and the key of the server that flags and environment give.
-func (h *homeFlag) peer(word string) (*home.Peer, error) {
+func (h *homeFlag) peer(word string, way exchange.Way) (*home.Peer, error) {
 	token, err := home.ReadToken(flagOr(h.c, "token-file", ""), os.Getenv(tokenEnv))
 	if err != nil {
 		return nil, err
@@ -78,6 +78,9 @@ func (h *homeFlag) peer(word string) (*home.Peer, error) {
 	conf, err := h.PeerNamed(word, flagOr(h.c, "server-key", serverKeyEnv), token)
 	if err != nil {
 		return nil, err
+	}
+	if way == exchange.Pull {
+		conf.Way = "pull"
 	}
 	return h.OpenPeer(conf, token)
 }

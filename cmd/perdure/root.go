@@ -40,14 +40,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// errTerminated is the cause of a context that SIGTERM ended.
+// errTerminated is the cause of a context that SIGTERM or SIGHUP ended.
 var errTerminated = errors.New("terminated")
 
-// untilStopped is a context that the first interrupt or SIGTERM ends. After that they have their usual effect.
+// terminations are the signals that ask a command to end. That its terminal is gone is one, unless whoever started it
+// said, as nohup does, that it outlives the terminal.
+func terminations() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// untilStopped is a context that the first interrupt, SIGTERM or SIGHUP ends. After that they have their usual effect.
 func untilStopped() (context.Context, func()) {
 	ctx, end := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(caught, append(terminations(), os.Interrupt)...)
 	stop := func() {
 		signal.Stop(caught)
 		end(nil)
@@ -56,7 +65,7 @@ func untilStopped() (context.Context, func()) {
 		select {
 		case s := <-caught:
 			signal.Stop(caught)
-			if s == syscall.SIGTERM {
+			if s != os.Interrupt {
 				end(errTerminated)
 			}
 			end(nil)

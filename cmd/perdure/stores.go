@@ -45,16 +45,17 @@ func copyCommand() *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		return to.use(true, func(ctx context.Context, s perdure.Store) error {
-			got, err := to.Copy(ctx, s, from.Home, f)
-			if err != nil {
-				return perdure.WithHint(err, "run the same command again: it goes on where it was")
-			}
-			if err := answer(out, show.Copied)(got, nil); err != nil || len(got.Failed) == 0 {
-				return err
-			}
-			return fmt.Errorf("%s could not be copied", view.Several(int64(len(got.Failed)), "agent"))
-		})
+		got, err := to.Copy(c.Context(), from.Home, f)
+		if err != nil && got != nil {
+			err = perdure.WithHint(err, "run the same command again: it goes on where it was")
+		}
+		if err != nil {
+			return err
+		}
+		if err := answer(out, show.Copied)(got, nil); err != nil || len(got.Failed) == 0 {
+			return err
+		}
+		return fmt.Errorf("%s could not be copied", view.Several(int64(len(got.Failed)), "agent"))
 	}
 	return c
 }
