@@ -29,6 +29,10 @@ func roomFor(a, told *Agent, ev *Event, now time.Time) error {
 	if f.Sleep != nil && !f.met(now, false).Met && told.fold.met(now, false).Met {
 		return nil
 	}
+	if len(f.Inbox) < maxInbox-keptInbox {
+		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, or "+
+			"send it again once the agent has run", ErrFull, maxInboxBytes-keptInboxBytes)
+	}
 	return fmt.Errorf("%w: %d events wait that the agent has not seen; send it again once the agent has run", ErrFull,
 		len(f.Inbox))
 }

@@ -106,7 +106,8 @@ func (p *Powers) model(provider, model string) advisor.Model {
 	model, base, _ := strings.Cut(model, "@")
 	base, key, _ := strings.Cut(base, "#")
 	by, ok := providers[provider]
-	if u, err := url.Parse(base); !ok || model == "" || base != "" && (err != nil || u.Host == "") {
+	if u, err := url.Parse(base); !ok || model == "" || base != "" && (err != nil || u.Host == "" ||
+		u.Scheme != "http" && u.Scheme != "https") {
 		return nil
 	}
 	at := advisor.Endpoint{URL: base}

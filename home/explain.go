@@ -83,6 +83,14 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 		if r, err = requestOf(at.Agent); err != nil {
 			return nil, perdure.Invalid(err)
 		}
+		if do, ok := r.Action.(perdure.Execute); ok {
+			if r.Effect, err = askedAs(ctx, s, at.Agent); err != nil {
+				return nil, err
+			}
+			if r.Effect = cmp.Or(x.Effect, r.Effect); r.Effect == 0 {
+				r.Effect, e.Note = h.classOf(ctx, s, do.Tool)
+			}
+		}
 	}
 	r.Node, r.Approvals = node, x.Approvals
 	e.Action = view.ActionText(r.Action)
@@ -127,6 +135,17 @@ func (h *Home) NodeKey() perdure.Key {
 		return s.Key()
 	}
 	return perdure.Key{}
+}
+
+// askedAs is the class that what an agent asks about has, as the node knew that asks; zero: it asks nothing.
+func askedAs(ctx context.Context, s perdure.Store, a *perdure.Agent) (perdure.Effect, error) {
+	asks := a.Fold().Asks
+	if len(asks) == 0 {
+		return 0, nil
+	}
+	waits := []view.Wait{{Decision: asks[0].Decision}}
+	err := view.DescribeAll(ctx, s, a, waits)
+	return waits[0].Effect, err
 }
 
 // requestOf is what an agent asks about, or would do next.

@@ -12,11 +12,11 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	digest := perdure.Hash{1}
 	for line, want := range map[string]home.Input{
-		"y":             {Yes: true},
-		"YES":           {Yes: true},
-		"yes.":          {Yes: true},
-		" n too much ":  {Note: "too much"},
-		"no: too much":  {Note: "too much"},
+		"y":            {Yes: true},
+		"YES":          {Yes: true},
+		"yes.":         {Yes: true},
+		" n too much ": {Note: "too much"},
+		"no: too much": {Note: "too much"},
 	} {
 		want.Digest = digest
 		if got, ok := home.ParseVote(line, digest); !ok || got != want {

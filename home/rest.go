@@ -86,7 +86,7 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 		return nil, err
 	}
 	if r.Waits = append(r.Waits, strays...); t.Node.Trusted().Counts(a) == nil {
-		r.Waits = append(r.Waits, view.SeatWaits(a, t.Node.Trusted(), t.place, now)...)
+		r.Waits = append(r.Waits, view.SeatWaits(a, t.Node.Trusted(), t.Node.Key.Key(), t.place, now)...)
 	}
 	_, r.Asks = f.Question(now)
 	step := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t.Node.Trusted()}, now)

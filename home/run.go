@@ -27,6 +27,7 @@ type Ran struct {
 
 	Now  *perdure.Agent `json:"-"` // as it is now
 	idle perdure.Idle
+	owns bool // this home may take its seat
 }
 
 // Ran says where an agent stands that rests here, for the reason its node gave.
@@ -42,7 +43,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	}
 	f := a.Fold()
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
-		a, idle}
+		a, idle, trust.SpeaksFor(f, h.NodeKey())}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -51,14 +52,20 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 		return nil, err
 	}
 	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
-		r.Person, r.Why = true, strays[0].Why+", so nobody can tell whether it happened: "+
+		r.Person, r.Reasons, r.Why = true, nil, strays[0].Why+", so nobody can tell whether it happened: "+
 			view.ActionText(strays[0].Action)
 	}
 	l := a.Believed(trust, now)
 	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
 		l.Due = idle.Until // policy may know better than the plan
 	}
-	r.Standing = l.Standing(now)
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if r.Standing = l.Standing(now); trust.Counts(a) == nil && a.GoneOn(place) {
+		r.Standing = a.Standing(trust, place, now)
+	}
 	return r, nil
 }
 
@@ -134,6 +141,7 @@ func (r *Ran) Text(now time.Time) (text, result string) {
 	if len(r.Reasons) > 0 {
 		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
 	}
+	why = strings.TrimPrefix(why, r.Standing+": ")
 	text = fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
@@ -151,6 +159,9 @@ func (r *Ran) unseated(name string) string {
 		return "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and " +
 			"take " +
 			"the seat back: perdure seat take " + name + " --why TEXT"
+	}
+	if !r.owns {
+		return "hand the seat over where it is, with export --move; if that store is lost, " + view.TakenBy(r.Now.Fold())
 	}
 	return "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
 		name + " --why TEXT"

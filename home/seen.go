@@ -131,7 +131,8 @@ type Listed struct {
 	Older    *view.Older `json:"older,omitempty"`
 	view.Sent
 
-	says string // what is wrong with it, as a server puts it
+	says  string // what is wrong with it, as a server puts it
+	apart string // of one that nodes here do nothing for: when they will
 }
 
 // header reads the heads of agents as far as the store knows them without reading memories.
@@ -150,6 +151,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		}
 		if err == nil {
 			err = h.unattended(ctx, s, out, now)
+		}
+		if err == nil {
+			err = h.apart(ctx, s, out, now)
 		}
 	}()
 	out = make([]Listed, len(found))
@@ -343,6 +347,8 @@ func (l *Listed) Next(now time.Time) string {
 	switch {
 	case l.State == phase.Terminated:
 		return "-"
+	case l.apart != "":
+		return l.apart
 	case l.Due == 0:
 		return "on an event"
 	case !l.Due.Go().After(now):
@@ -434,6 +440,48 @@ func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, no
 			l.Standing = "waiting"
 		case at.Unattended(a, nil, now):
 			l.Standing = "ready"
+		}
+	}
+	return nil
+}
+
+// maxApart is of how many agents of a list it is looked up whether this home goes on with them: it takes their memories.
+const maxApart = 256
+
+// apart finds those that a node here does nothing for, whatever their lines say: whoever wrote the line did not know
+// whom this home trusts, or where its store is.
+func (h *Home) apart(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
+	if len(out) > maxApart {
+		return nil
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range out {
+		l := &out[i]
+		if l.Damaged != "" || l.Older != nil || l.State == phase.Terminated {
+			continue
+		}
+		held, _ := trust.Strange(ctx, s, l.Agent) // what strangers wrote is not folded to be listed
+		if held == nil {
+			a, err := h.Load(ctx, s, l.Agent)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				continue // what is wrong with it is said elsewhere
+			}
+			if held = trust.Counts(a); held == nil && a.GoneOn(place) {
+				l.Standing, l.Waiting, l.apart = a.Standing(trust, place, now), false, "-"
+			}
+		}
+		if held != nil {
+			l.Standing, l.Waiting, l.apart = "waiting", true, "once admitted"
 		}
 	}
 	return nil

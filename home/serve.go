@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -65,6 +66,11 @@ func (c *ServeConfig) Fill(h *Home) error {
 	list(&c.Hosts, hostsEnv, file.Serve.Hosts)
 	list(&c.Origins, originsEnv, file.Serve.Origins)
 	c.URL = cmp.Or(c.URL, os.Getenv(urlEnv), file.Serve.URL)
+	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Host == "" || u.User != nil ||
+		u.Scheme != "http" && u.Scheme != "https") {
+		return perdure.WithHint(perdure.Invalid(errors.New("the url of the server: want http://HOST or https://HOST")),
+			"it is where others reach it, such as https://agents.example.com; leave it out to use what requests say")
+	}
 	c.Plain = c.Plain || file.Serve.Plain
 	if !c.TLS.Own && c.TLS.Cert == "" && c.TLS.Key == "" {
 		if c.TLS = file.Serve.TLS; os.Getenv(certEnv) != "" || os.Getenv(keyEnv) != "" {

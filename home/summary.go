@@ -40,7 +40,7 @@ func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.S
 		if err != nil {
 			return v, now, err
 		}
-		v.Seated(p.Agent, trust, place, now)
+		v.Seated(p.Agent, trust, h.NodeKey(), place, now)
 		v.Strayed(strays)
 	}
 	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {

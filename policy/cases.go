@@ -241,6 +241,14 @@ func (f Facts) Set(path, value string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if given, err := valueOf(plain); plain != nil && !at.open {
+		if err == nil {
+			_, err = at.convert(&given, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	record, _ := f[root].(map[string]any)
 	for _, word := range words[:len(words)-1] {
 		inner, ok := record[word].(map[string]any)

@@ -56,8 +56,8 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 }
 
 // SeatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that
-// something happened twice.
-func SeatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Time) []Wait {
+// something happened twice. Me is the key that answers; zero: it is not known.
+func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Hash, now time.Time) []Wait {
 	f := a.Fold()
 	var found []Wait
 	add := func(w Wait) {
@@ -73,20 +73,28 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, at perdure.Hash, now time.Tim
 	if f.Ended != nil || len(f.Paused) > 0 {
 		return found
 	}
-	take := "perdure seat take " + Callable(a) + " --why TEXT"
+	take, others := "perdure seat take "+Callable(a)+" --why TEXT", ""
+	if !me.IsZero() && !t.SpeaksFor(f, me) {
+		take, others = "", TakenBy(f)
+	}
 	switch SeatOf(f, at) {
 	case seatDisputed:
-		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take})
+		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take, Others: others})
 	case SeatElsewhere:
 		d := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).Doing()
 		if d.What != "decide" || !bound(d.Action) {
 			break
 		}
-		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take,
+		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take, Others: others,
 			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if " +
 				"import refuses to merge the two: " + ActionText(d.Action)})
 	}
 	return found
+}
+
+// TakenBy says who may take the seat of an agent that the key here does not own.
+func TakenBy(f *perdure.Fold) string {
+	return "only its owner, key " + f.Charter.Owner.Short() + ", can take the seat: with that key, perdure seat take"
 }
 
 // bound reports whether an action may need the seat; only the tool itself knows.

@@ -185,6 +185,9 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 		if w := wanted[e.Name]; w != nil {
 			d, _ := e.Content().(perdure.Decision)
 			w.Effect, w.Reserve = d.Effect, d.Reserve
+			if w.Kind == WaitDoubled && d.Action != nil {
+				w.What += ": " + ActionText(d.Action)
+			}
 			if w.Action == nil {
 				w.Action, w.Tool = d.Action, toolName(d.Action)
 			}

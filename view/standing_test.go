@@ -103,7 +103,7 @@ func TestAllFacesSayTheSame(t *testing.T) {
 			}
 			sum := view.Summarize(a, trust, nil, perdure.Key{}, now)
 			got["screen"] = sum.Standing
-			sum.Seated(a, trust, perdure.Hash{}, now)
+			sum.Seated(a, trust, perdure.Key{}, perdure.Hash{}, now)
 			got["seated"] = sum.Standing
 			for face, is := range got {
 				if is != c.want {

@@ -12,6 +12,7 @@ import (
 // Attendance is who is at work on the agents of a store.
 type Attendance struct {
 	Known bool // the store can tell
+	place perdure.Hash
 	held  map[perdure.AgentID]bool
 	dead  []perdure.AgentID // whose node died at work on them
 }
@@ -22,6 +23,9 @@ func AttendanceOf(ctx context.Context, s perdure.Store) (Attendance, error) {
 	at := Attendance{Known: ok, held: map[perdure.AgentID]bool{}}
 	if !ok {
 		return at, nil
+	}
+	if p, placed := s.(perdure.Placed); placed {
+		at.place, _ = p.Place(ctx) // a store that does not know itself is taken for the one it was begun in
 	}
 	for one, err := range h.Held(ctx) {
 		if err != nil {
@@ -59,6 +63,9 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 		if UnderWay(&o, now) {
 			w := DoubtOf(a, &o)
 			w.Why = "the node that began it is gone"
+			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // who is at work there is not known here
+				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() + "), and may still be under way there"
+			}
 			w.Expires = o.Deadline
 			found = append(found, w)
 		}

@@ -198,12 +198,12 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 }
 
 // Seated puts in where the seat is, and what waits because of that.
-func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, place perdure.Hash, now time.Time) {
+func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, me perdure.Key, place perdure.Hash, now time.Time) {
 	v.Seat = SeatText(a.Fold(), place)
 	if t.Counts(a) != nil {
 		return
 	}
-	waits := SeatWaits(a, t, place, now)
+	waits := SeatWaits(a, t, me, place, now)
 	if a.GoneOn(place) {
 		idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven, Seat: place}}}
 		v.Standing, v.Next, v.Why, v.Reasons = a.Standing(t, place, now), stepText(idle), Why(idle), idle.Reasons

@@ -193,7 +193,7 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 		if err != nil {
 			return err
 		}
-		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.place, x.now), waits)
+		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.me, x.place, x.now), waits)
 	}
 	if err := DescribeAll(ctx, x.store, a, waits); err != nil {
 		return err

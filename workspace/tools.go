@@ -105,6 +105,9 @@ type SearchArgs struct {
 
 // Search is the search that the arguments say.
 func (in *SearchArgs) Search() (s Search, err error) {
+	if err := limitArg(in.Limit); err != nil {
+		return s, err
+	}
 	s = Search{Text: in.Query, Kinds: in.Kinds, Agent: in.Agent, Limit: in.Limit}
 	if s.Visibility, err = visibilityArg(in.Visibility); err != nil {
 		return s, err
@@ -114,6 +117,14 @@ func (in *SearchArgs) Search() (s Search, err error) {
 	}
 	s.Before, err = momentArg("before", in.Before)
 	return s, err
+}
+
+// limitArg refuses a limit that lets nothing through.
+func limitArg(n int) error {
+	if n < 0 {
+		return perdure.Invalid(fmt.Errorf("limit %d: want 1 or more", n))
+	}
+	return nil
 }
 
 func visibilityArg(text string) (*Visibility, error) {
@@ -177,6 +188,9 @@ type ListArgs struct {
 
 // Listed is the list that the arguments say.
 func (in *ListArgs) Listed() (l Listed, err error) {
+	if err := limitArg(in.Limit); err != nil {
+		return l, err
+	}
 	l = Listed{Prefix: strings.TrimPrefix(in.Prefix, "/"), Kind: in.Kind, Tag: in.Tag, Limit: min(in.Limit, maxListed),
 		After: in.After}
 	if l.Visibility, err = visibilityArg(in.Visibility); err != nil {

@@ -116,10 +116,19 @@ func TestAPersonStopsANodeAtWork(t *testing.T) {
 
 func TestATerminatedNodeLetsEffectsEndAndBeginsNone(t *testing.T) {
 	t.Parallel()
+	for _, how := range terminations() { // SIGHUP as well, unless whoever started the tests ignores it
+		t.Run(how.String(), func(t *testing.T) {
+			t.Parallel()
+			terminatedNode(t, how)
+		})
+	}
+}
+
+func terminatedNode(t *testing.T, how os.Signal) {
 	h := newShellHome(t, hold, hold, hold)
 	node, _, _, _ := startPerdure(t, append([]string{"node", "--grace", "1m"}, h.args...)...)
 	h.until("the first command runs", func() bool { return h.ledger() != "" })
-	if err := node.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := node.Process.Signal(how); err != nil {
 		t.Fatal(err)
 	}
 	h.until("the command goes on", func() bool { return h.waits() || strings.Contains(h.ledger(), "ended") })
