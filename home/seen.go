@@ -153,7 +153,7 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 			err = h.unattended(ctx, s, out, now)
 		}
 		if err == nil {
-			err = h.apart(ctx, s, out, now)
+			err = h.strangers(ctx, s, out, now)
 		}
 	}()
 	out = make([]Listed, len(found))
@@ -448,9 +448,9 @@ func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, no
 // maxApart is of how many agents of a list it is looked up whether this home goes on with them: it takes their memories.
 const maxApart = 256
 
-// apart finds those that a node here does nothing for, whatever their lines say: whoever wrote the line did not know
+// strangers finds those that a node here does nothing for, whatever their lines say: whoever wrote the line did not know
 // whom this home trusts, or where its store is.
-func (h *Home) apart(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
+func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
 	if len(out) > maxApart {
 		return nil
 	}
