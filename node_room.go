@@ -30,8 +30,8 @@ func roomFor(a, told *Agent, ev *Event, now time.Time) error {
 		return nil
 	}
 	if len(f.Inbox) < maxInbox-keptInbox {
-		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, or "+
-			"send it again once the agent has run", ErrFull, maxInboxBytes-keptInboxBytes)
+		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, "+
+			"or send it again once the agent has run", ErrFull, maxInboxBytes-keptInboxBytes)
 	}
 	return fmt.Errorf("%w: %d events wait that the agent has not seen; send it again once the agent has run", ErrFull,
 		len(f.Inbox))

@@ -38,8 +38,8 @@ func loose(a *perdure.Agent, place perdure.Hash) error {
 	hint := "it arrived with its seat: run it here, which takes the seat, or hand it on with perdure export " + name +
 		" --move"
 	if f.HandedOver(place) {
-		hint = "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back with " +
-			"perdure seat take " + name + " --why TEXT, and hand it over with --for KEY: what names its taker may be " +
+		hint = "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back " +
+			"with perdure seat take " + name + " --why TEXT, and hand it over with --for KEY: what names its taker may be " +
 			"copied"
 	}
 	return perdure.WithHint(fmt.Errorf("pass %s on: %w: its seat was handed over to whoever takes it first, so every "+

@@ -161,7 +161,8 @@ func (r *Ran) unseated(name string) string {
 			"the seat back: perdure seat take " + name + " --why TEXT"
 	}
 	if !r.owns {
-		return "hand the seat over where it is, with export --move; if that store is lost, " + view.TakenBy(r.Now.Fold())
+		return "hand the seat over where it is, with export --move; if that store is lost, " +
+			view.TakenBy(r.Now.Fold())
 	}
 	return "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
 		name + " --why TEXT"

@@ -445,11 +445,12 @@ func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, no
 	return nil
 }
 
-// maxApart is of how many agents of a list it is looked up whether this home goes on with them: it takes their memories.
+// maxApart is of how many agents of a list it is looked up whether this home goes on with them: it takes their
+// memories.
 const maxApart = 256
 
-// strangers finds those that a node here does nothing for, whatever their lines say: whoever wrote the line did not know
-// whom this home trusts, or where its store is.
+// strangers finds those that a node here does nothing for, whatever their lines say: whoever wrote the line did not
+// know whom this home trusts, or where its store is.
 func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now time.Time) error {
 	if len(out) > maxApart {
 		return nil

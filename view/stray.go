@@ -63,8 +63,9 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 		if UnderWay(&o, now) {
 			w := DoubtOf(a, &o)
 			w.Why = "the node that began it is gone"
-			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // who is at work there is not known here
-				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() + "), and may still be under way there"
+			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // who is at work there nobody knows here
+				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() +
+					"), and may still be under way there"
 			}
 			w.Expires = o.Deadline
 			found = append(found, w)

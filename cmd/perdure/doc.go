@@ -149,8 +149,8 @@ func docWriteCommand() *cobra.Command {
 	add := fl.Bool("append", false, "add the text to the end")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if strings.TrimSpace(args[0]) == "" {
-			return perdure.Invalid(errors.New("a document needs a PATH, such as notes/today.md; - puts it in the place " +
-				"of its kind and title"))
+			return perdure.Invalid(errors.New("a document needs a PATH, such as notes/today.md; - puts it in the " +
+				"place of its kind and title"))
 		}
 		if d.Text, err = textArg(c, strings.Join(args[1:], "")); err != nil {
 			return err
