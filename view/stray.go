@@ -63,7 +63,7 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 		if UnderWay(&o, now) {
 			w := DoubtOf(a, &o)
 			w.Why = "the node that began it is gone"
-			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // who is at work there nobody knows here
+			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // nobody here knows who works there
 				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() +
 					"), and may still be under way there"
 			}
