@@ -82,14 +82,16 @@ type Fold struct {
 	// what the current proposals rest on, if their advice said so
 	Basis *resting `canon:"46,basis,optional"`
 
-	own     owned
-	rooms   rooms
-	weights weights
-	acts    []act     // the latest, of the entries at hand
-	forgot  Position  // the last of those before them; zero: there are none
-	doubled []Doubled // found among them, and not on record
-	judged  *judged   // which events filters did not fit
-	work    int64     // steps, and the elements of lists they have copied or compared: what tests count
+	own         owned
+	rooms       rooms
+	weights     weights
+	acts        []act     // the latest, of the entries at hand
+	forgot      Position  // the last of those before them; zero: there are none
+	doubled     []Doubled // found among them, and not on record
+	fallen      []Message // left the inbox unseen, among those entries; see drop
+	judged      *judged   // which events filters did not fit
+	fallenBytes int       // of their data
+	work        int64     // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.

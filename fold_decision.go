@@ -166,10 +166,11 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 
 // leaveInbox takes the messages that were seen out of the inbox.
 func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || len(f.Inbox) == 0 {
+	if len(seen) == 0 || !f.unheard() {
 		return
 	}
 	is := oneOf(seen)
+	f.refall(func(m *Message) bool { return !is(m.Event) })
 	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
 	if first < 0 {
 		return
@@ -448,6 +449,13 @@ func (f *Fold) wake(e *Entry, w *Wake) {
 		f.Recheck = f.Sleep.Sleep.Recheck
 	}
 	f.Sleep = nil
+	if len(w.By) > 0 && len(f.fallen) > 0 {
+		is := oneOf(w.By)
+		f.refall(func(m *Message) bool {
+			m.Spent = m.Spent || is(m.Event)
+			return true
+		})
+	}
 	if len(w.By) > 0 && len(f.Inbox) > 0 {
 		is := oneOf(w.By)
 		f.ownInbox()

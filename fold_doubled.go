@@ -76,7 +76,7 @@ func (f *Fold) settled(decision Hash) bool {
 
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
-	f.acts, f.doubled, f.forgot = nil, nil, Position{}
+	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {

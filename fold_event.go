@@ -89,7 +89,7 @@ func (f *Fold) settle(e *Entry, ev *Event, n *Settle) {
 		Reconciled: true}, true)
 }
 
-// deliver puts an event into the inbox. Of too many the oldest leave it; the newest stays.
+// deliver puts an event into the inbox. Of too many the oldest leave it; the newest stays. See drop.
 func (f *Fold) deliver(e *Entry, ev *Event, data Data) {
 	if f.Sleep != nil && f.Sleep.Refused {
 		s := *f.Sleep
@@ -100,7 +100,7 @@ func (f *Fold) deliver(e *Entry, ev *Event, data Data) {
 	w.inbox += len(data)
 	for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) {
 		w.inbox -= len(f.Inbox[0].Data)
-		f.Inbox = f.Inbox[1:]
+		f.drop()
 	}
 	m := Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}
 	f.Inbox = extended(f, f.Inbox, m, maxInbox, &f.rooms.inbox)
@@ -108,10 +108,19 @@ func (f *Fold) deliver(e *Entry, ev *Event, data Data) {
 
 // blank takes what events said out of the inbox. That they came stays: a sleep may wait for them.
 func (f *Fold) blank(events []Hash) {
-	if len(events) == 0 || len(f.Inbox) == 0 {
+	if len(events) == 0 || !f.unheard() {
 		return
 	}
 	is := oneOf(events)
+	f.refall(func(m *Message) bool {
+		if is(m.Event) {
+			m.Data = nil
+		}
+		return true
+	})
+	if len(f.Inbox) == 0 {
+		return
+	}
 	w := f.weigh()
 	f.ownInbox()
 	f.work += int64(len(f.Inbox))

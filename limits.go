@@ -37,6 +37,12 @@ const (
 	// not be refused: see roomFor.
 	keptInbox      = maxInbox / 8
 	keptInboxBytes = maxInboxBytes / 8
+	// maxFallen and maxFallenBytes bound what a node remembers of events that left the inbox unseen, as after a merge:
+	// what sixteen copies may come to. fallenHold is after how many entries a snapshot is written although it has none
+	// of them.
+	maxFallen      = 16 * maxInbox
+	maxFallenBytes = 64 << 20
+	fallenHold     = 1 << 16
 	// maxDedupe bounds the remembered dedupe ids (frozen): a sender that repeats itself does so soon.
 	maxDedupe = 1024
 	// maxSignals bounds the remembered signals of one tool (frozen): Backoff looks no further back.

@@ -180,6 +180,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 			s.events = append(s.events, m.Event)
 		}
 	}
+	if a.fold.hides() && slices.ContainsFunc(a.fold.fallen, func(m Message) bool { return !silent[m.Event] }) {
+		return s, nil // a snapshot would keep them from the advisor
+	}
 	past := s.base(t-Time(wait), due, over)
 	drop := func(e *Entry) bool {
 		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))

@@ -43,11 +43,12 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 			return err
 		}
 	}
+	a := w.a.shown(instant(adv))
 	var seen []Hash
-	for _, m := range w.a.fold.Inbox {
+	for _, m := range a.fold.Inbox {
 		seen = append(seen, m.Event)
 	}
-	advice, err := w.ask(ctx, adv)
+	advice, err := w.ask(ctx, adv, *a)
 	if err != nil {
 		return err
 	}
@@ -56,6 +57,7 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 	if advice.Signal == 0 && advice.Seen == nil {
 		advice.Seen = seen
 	}
+	advice.Seen = advice.Seen[:min(len(advice.Seen), maxSeen)] // the others are shown again
 	if err := w.addAdvice(&advice); err != nil {
 		return err
 	}
@@ -67,8 +69,7 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 
 // ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the
 // agent meanwhile cuts it off. An error says that this node is stopping.
-func (w *work) ask(ctx context.Context, adv Advisor) (Advice, error) {
-	a := *w.a
+func (w *work) ask(ctx context.Context, adv Advisor, a Agent) (Advice, error) {
 	a.epoch = a.fold.epochAt(*w.n.placed.Load())
 	start := time.Now()
 	advice, err, cause := w.watchAdvice(ctx, adv, &a)

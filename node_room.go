@@ -11,7 +11,8 @@ import (
 // for what the agent waits for, and what must not be refused: the end of a child, what people settle and edit. What
 // wakes the agent is never refused: that is how the inbox gets empty.
 //
-// Copies that were told apart may come to more together; then the oldest leave the inbox, and stay in memory.
+// Copies that were told apart may come to more together; then the oldest leave the inbox, and are seen all the same:
+// see Fold.Unseen.
 func roomFor(a, told *Agent, ev *Event, now time.Time) error {
 	f := a.fold
 	if ev.Notice != nil || len(f.Inbox) == 0 || f.Ended != nil {

@@ -72,8 +72,9 @@ func (f *Fold) freshly(c *Capabilities, r *ToolRecord, t Time) bool {
 // is heard when its time has come: what fails after that is waited for, whatever the clocks say.
 func (f *Fold) urged(c *Capabilities, t Time) Time {
 	at := c.Urged
-	for i := range f.Inbox {
-		if m := &f.Inbox[i]; (m.Name == AnswerEvent || m.Event == f.Edited) && m.Time <= t {
+	unseen := f.Unseen()
+	for i := range unseen {
+		if m := &unseen[i]; (m.Name == AnswerEvent || m.Event == f.Edited) && m.Time <= t {
 			at = max(at, m.Time)
 		}
 	}

@@ -80,7 +80,8 @@ func (f *Fold) denies(tool string) bool {
 // edited reports whether somebody has changed the agent, and its advisor has not been told yet: the entry that gave the
 // intent its present form is an event in the inbox. What an event is called says nothing, as anybody may send one.
 func (f *Fold) edited() bool {
-	return slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Event == f.Edited })
+	is := func(m Message) bool { return m.Event == f.Edited }
+	return slices.ContainsFunc(f.Inbox, is) || slices.ContainsFunc(f.fallen, is)
 }
 
 // parallel reports whether an action may be decided while others are under way.
@@ -104,11 +105,11 @@ func (f *Fold) planCall(c *Capabilities, d decideStep, t Time, rest Idle) Step {
 // planConsult asks the advisor, unless it said it has nothing to do and nothing has happened since.
 func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 	advisor, tool := f.Intent.Advisor, f.advisorTool(f.Intent.Advisor)
-	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && len(f.Inbox) == 0 {
+	if n := len(f.Proposals); n > 0 && len(f.Proposals[n-1].Actions) == 0 && !f.unheard() {
 		rest.because(Reason{Kind: phase.RestSilent})
 		return rest
 	}
-	if f.Denials >= maxDenials && len(f.Inbox) == 0 && (f.Basis == nil || f.Basis.Changed == 0) {
+	if f.Denials >= maxDenials && !f.unheard() && (f.Basis == nil || f.Basis.Changed == 0) {
 		rest.Person = true
 		rest.because(Reason{Kind: phase.RestDenied, Attempt: f.Denials})
 		return rest
@@ -139,7 +140,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 // cannot pay.
 func (f *Fold) mayThinkUnpaid() bool {
 	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
-	return thinks && (f.Denials < maxUnpaid || len(f.Inbox) > 0)
+	return thinks && (f.Denials < maxUnpaid || f.unheard())
 }
 
 // unpaidCall marks the sleep of an agent whose budget is used up.

@@ -177,20 +177,21 @@ const filterAgain = time.Second
 // may cost. What does not fit a filter that reads nothing but the event never will, so it is judged once: however many
 // events do not fit, the one that does is found.
 func (q *question) unjudged(t On) (inbox []Message, lasting bool) {
+	inbox = q.f.Unseen()
 	if t.Filter == "" || q.f.judged == nil {
-		return q.f.Inbox, false
+		return inbox, false
 	}
 	if p, err := eventEnv().Compile(t.Filter); err != nil || !p.Only("event") {
-		return q.f.Inbox, false
+		return inbox, false
 	}
 	if last := q.f.judged.last(t); !last.IsZero() {
-		for i := range slices.Backward(q.f.Inbox) {
-			if q.f.Inbox[i].Event == last {
-				return q.f.Inbox[i+1:], true
+		for i := range slices.Backward(inbox) {
+			if inbox[i].Event == last {
+				return inbox[i+1:], true
 			}
 		}
 	}
-	return q.f.Inbox, true
+	return inbox, true
 }
 
 // judged is how far this process has held the inbox of an agent against filters. It saves work and decides nothing.
@@ -446,9 +447,10 @@ func (f *Fold) conditionVars(now time.Time) map[string]any {
 			}
 		}
 	}
-	inbox := make([]any, 0, len(f.Inbox))
-	for i := range f.Inbox {
-		inbox = append(inbox, f.Inbox[i].Name)
+	unseen := f.Unseen()
+	inbox := make([]any, 0, len(unseen))
+	for i := range unseen {
+		inbox = append(inbox, unseen[i].Name)
 	}
 	var asleep time.Duration
 	if f.Sleep != nil {

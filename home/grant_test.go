@@ -2,6 +2,7 @@ package home_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,6 +110,52 @@ func TestAProgramNeitherResumesNorSettles(t *testing.T) {
 		prog.Speaks = true
 		if _, err := d.Resume(ctx, prog, id, ""); err != nil {
 			t.Errorf("a person cannot resume: %v", err)
+		}
+		return nil
+	})
+}
+
+// The inbox offers a visitor what they may do, and of the rest says that somebody else must; what they may not do names
+// the command that would permit it, whole.
+func TestTheInboxOffersWhatTheVisitorMay(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home")}
+	within(t, h, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		d := &home.Desk{Home: h, Store: s, Node: n}
+		id := agentIn(ctx, t, h, s, "paused").ID().String()
+		visitor := func(name string, verbs ...string) *home.Visitor {
+			text, _, err := h.OrderToken(home.TokenOrder{NewToken: home.NewToken{Name: name, Verbs: verbs,
+				Scope: perdure.AnyScope}, Life: "1h", IsPerson: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := h.Visit(text, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		ann, bob := visitor("ann", home.VerbRead, home.VerbPause, home.VerbResume), visitor("bob", home.VerbRead)
+		if _, err := d.Pause(ctx, ann, id, ""); err != nil {
+			return err
+		}
+		for _, v := range []*home.Visitor{ann, bob} {
+			found, _, _, err := d.InboxPage(ctx, v, "", 10, time.Now())
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%s has %d things in the inbox, %v", v.Name, len(found), err)
+			}
+			if w := found[0]; (w.Answer != "") != (v == ann) || (w.Others != "") != (v == bob) {
+				t.Errorf("%s is offered %q, and told %q", v.Name, w.Answer, w.Others)
+			}
+		}
+		hint := new(perdure.Hint)
+		if _, err := d.Resume(ctx, bob, id, ""); !errors.As(err, &hint) ||
+			!strings.Contains(hint.Do, "perdure token new bob --verbs read,resume --person --with FILE") {
+			t.Errorf("got %v with hint %+v", err, hint)
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
 )
 
@@ -32,6 +33,8 @@ type AgentThere struct {
 	Same  bool           `json:"same"` // as here
 	Seat  bool           `json:"seat"` // as far as is known here
 	Fault string         `json:"fault,omitempty"`
+	// Receipt is what it acknowledged last, signed; nil: nothing was sent to it from here.
+	Receipt *exchange.Receipt `json:"receipt,omitempty"`
 }
 
 // Nodes are the nodes that this home knows of, itself first. Of an agent, if one is named, each is asked what it has.
@@ -69,7 +72,14 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	if err != nil {
 		return nil, err
 	}
+	var receipts map[string]*exchange.Receipt
+	if a != nil {
+		receipts, err = book.Receipts(ctx, a.ID())
+	}
 	for _, c := range peers {
+		if err != nil {
+			break
+		}
 		n := KnownNode{Name: c.Name, Where: c.URL + c.Dir, Scope: c.Scope}
 		if n.Standing, err = book.standing(ctx, c.Name); err != nil {
 			break
@@ -77,6 +87,7 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 		n.About = n.Standing.About
 		if a != nil {
 			n.Agent = h.askPeer(ctx, c, a, n.About)
+			n.Agent.Receipt = receipts[c.Name]
 		}
 		all = append(all, n)
 	}

@@ -168,7 +168,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
 		Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep,
-		Inbox: f.Inbox, Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
+		Inbox: f.Unseen(), Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
 	}
 	for _, c := range f.Children {

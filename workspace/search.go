@@ -99,10 +99,19 @@ type finder struct {
 	s       *Search
 	shelves map[int64]*shelf   // that the reader sees, by their rows
 	agents  map[int64]*heard   // whose transcripts were asked about
+	rows    map[int64]*speaker // what the index has of them
 	docs    map[int64]*version // of candidates, by their rows
 	only    int64              // the row of the one agent to look at; zero: all
 	most    int64              // how many texts that match are ranked, from the newest; -1: all
 	now     perdure.Time
+}
+
+// speaker is what the index has of an agent.
+type speaker struct {
+	id     perdure.AgentID
+	called string
+	keeps  bool // it has notes of its own
+	moved  int64
 }
 
 // heard is an agent, and whether the reader may read its transcript.
@@ -124,7 +133,7 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 		}
 	}
 	f := &finder{Reader: r, docs: map[int64]*version{}, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
-		now: perdure.TimeOf(time.Now()), most: -1}
+		rows: map[int64]*speaker{}, now: perdure.TimeOf(time.Now()), most: -1}
 	for i := range shelves {
 		f.shelves[shelves[i].row] = &shelves[i]
 	}
@@ -274,13 +283,16 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 		c.Score = -c.rank * f.boost(&c.Found)
 	}
 	slices.SortStableFunc(all, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
-	var first []int64
+	var first, agents []int64
 	for _, c := range all[:min(len(all), 2*f.wanted())] {
-		if c.version != 0 && f.docs[c.version] == nil {
+		switch {
+		case c.version != 0 && f.docs[c.version] == nil:
 			first = append(first, c.version)
+		case c.version == 0 && f.rows[c.agent] == nil && !slices.Contains(agents, c.agent):
+			agents = append(agents, c.agent)
 		}
 	}
-	if err := f.prefetch(ctx, first); err != nil {
+	if err := errors.Join(f.prefetch(ctx, first), f.speakers(ctx, agents)); err != nil {
 		return nil, 0, err
 	}
 	docs := map[int64]bool{}
@@ -382,6 +394,28 @@ func (f *finder) prefetch(ctx context.Context, ids []int64) error {
 	return err
 }
 
+// speakers reads what the index has of agents, at once.
+func (f *finder) speakers(ctx context.Context, rows []int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	marks, args := marksFor(rows)
+	found, err := f.Index.query(ctx, "SELECT id, name, called, keeps, moved FROM agent WHERE id IN ("+marks+")",
+		args...)
+	if err != nil {
+		return err
+	}
+	for found.Next() {
+		s, row, name := &speaker{}, int64(0), []byte(nil)
+		if err := found.Scan(&row, &name, &s.called, &s.keeps, &s.moved); err != nil {
+			return errors.Join(err, found.Close())
+		}
+		s.id = perdure.AgentID(hashOf(name))
+		f.rows[row] = s
+	}
+	return errors.Join(found.Err(), found.Close())
+}
+
 // marksFor are the places of numbers in a statement, and the numbers.
 func marksFor(ids []int64) (marks string, args []any) {
 	const step = 16 // so that there are few statements: nothing has the number zero
@@ -401,18 +435,18 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 	if h := f.agents[row]; h != nil {
 		return h, nil
 	}
-	h := &heard{}
-	f.agents[row] = h
-	var name []byte
-	var keeps bool
-	var moved int64
-	err := f.Index.row(ctx, "SELECT name, called, keeps, moved FROM agent WHERE id=?", []any{row}, &name, &h.called,
-		&keeps, &moved)
-	if err != nil {
-		return nil, err
+	if f.rows[row] == nil {
+		if err := f.speakers(ctx, []int64{row}); err != nil {
+			return nil, err
+		}
 	}
-	h.id = perdure.AgentID(hashOf(name))
-	now, err := f.stands(ctx, h.id, moved)
+	s := f.rows[row]
+	if s == nil {
+		return nil, fmt.Errorf("the search index knows no agent %d: %w", row, sql.ErrNoRows)
+	}
+	h := &heard{id: s.id, called: s.called}
+	f.agents[row] = h
+	now, err := f.stands(ctx, h.id, s.moved)
 	if err != nil || !now.counts {
 		return h, err
 	}
@@ -420,7 +454,7 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 		h.may = true
 		return h, nil
 	}
-	h.may = !Keeps(now.kind) && !keeps && f.in(now.scope) && f.may(ctx,
+	h.may = !Keeps(now.kind) && !s.keeps && f.in(now.scope) && f.may(ctx,
 		&shelf{agent: h.id, Visibility: Visibility{Team, now.scope}}, "transcripts/"+h.called, KindTurn, false) == nil
 	return h, nil
 }

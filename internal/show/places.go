@@ -25,7 +25,7 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "SCOPES", "POLICY", "RULES", "ADVISORS", "TOOLS"}
 	}
 	if agent {
-		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT"}
+		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT", "ACKNOWLEDGED"}
 	}
 	for i := range all {
 		n := &all[i]
@@ -51,6 +51,7 @@ func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
 		row := []string{view.InLine(n.Name), view.InLine(n.Where), key, met, advisors, tools}
 		if agent {
 			row[4], row[5] = hasText(n.Agent)
+			row = append(row, receiptText(n.Agent, now))
 		} else if shared {
 			row = append(slices.Concat(row[:4], rulesText(n)), row[4:]...)
 		}
@@ -88,6 +89,14 @@ func words(names []string) string {
 		}
 	}
 	return strings.Join(shown, " ")
+}
+
+// receiptText is what a place has acknowledged of an agent, and when.
+func receiptText(a *home.AgentThere, now time.Time) string {
+	if a == nil || a.Receipt == nil || len(a.Receipt.Heads) == 0 {
+		return "-"
+	}
+	return a.Receipt.Heads[0].Short() + " " + view.Moment(perdure.TimeOf(a.Receipt.Time), now)
 }
 
 // hasText is what a place has of an agent.

@@ -290,8 +290,8 @@ func dueAfter(c *conn, looks []perdure.Look, now, due, key int64) (_ []perdure.L
 // dueScoped is dueAfter with their scopes, as a text of SQL has them.
 func dueScoped(c *conn, scope string, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64,
 	err error) {
-	err = c.query("SELECT due, key, id, "+scope+" FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due, key "+
-		"LIMIT "+pageLooksText, func(v []driver.Value) error {
+	err = c.query("SELECT due, key, id, "+scope+" FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due,key LIMIT "+
+		pageLooksText, func(v []driver.Value) error {
 		l := perdure.Look{Due: perdure.Time(integer(v[0]))}
 		last = integer(v[1])
 		id, _ := v[2].([]byte)

@@ -1,0 +1,76 @@
+package perdure
+
+import "slices"
+
+// An event leaves the inbox when an advice names it as seen, and when there is no room. A sender is refused before
+// that (see roomFor), but copies that were told apart may come to more together than an inbox holds, and no one of them
+// could have refused. What leaves it then has still not been seen: it is remembered with the fold in memory, put before
+// the advisor ahead of the rest, and may wake the agent. The advice that names it as seen settles it on every node. No
+// snapshot is written before (see fallenHold): whoever resumed from it would not know.
+
+// Unseen are the events that the advisor has not seen, the oldest first: the inbox, and before it those for which it
+// had no room, as far as they are among the entries at hand.
+func (f *Fold) Unseen() []Message {
+	if len(f.fallen) == 0 {
+		return f.Inbox
+	}
+	return slices.Concat(f.fallen, f.Inbox)
+}
+
+// unheard reports whether there is anything that the advisor has not seen.
+func (f *Fold) unheard() bool { return len(f.Inbox)+len(f.fallen) > 0 }
+
+// drop takes the oldest message out of the inbox, for which there is no room.
+func (f *Fold) drop() {
+	m := f.Inbox[0]
+	f.Inbox = f.Inbox[1:]
+	for f.fallenBytes += len(m.Data); len(f.fallen) > 0 && f.fallenBytes > maxFallenBytes; f.fallen = f.fallen[1:] {
+		f.fallenBytes -= len(f.fallen[0].Data)
+	}
+	if len(f.fallen) == maxFallen {
+		f.fallenBytes -= len(f.fallen[0].Data)
+	}
+	f.fallen = extended(f, f.fallen, m, maxFallen, &f.rooms.fallen)
+}
+
+// refall changes the messages for which the inbox had no room; those that change refuses are no longer there.
+func (f *Fold) refall(change func(*Message) bool) {
+	if len(f.fallen) == 0 {
+		return
+	}
+	f.work += int64(len(f.fallen))
+	kept := make([]Message, 0, len(f.fallen))
+	f.fallenBytes = 0
+	for _, m := range f.fallen {
+		if change(&m) {
+			kept = append(kept, m)
+			f.fallenBytes += len(m.Data)
+		}
+	}
+	f.fallen, f.rooms.fallen = kept, roomBehind(kept)
+}
+
+// hides reports whether a snapshot would keep events from the advisor that it has not seen: a fold that is read from
+// its bytes does not have them. After so many entries it is written all the same, since reading all of them each time
+// costs too much.
+func (f *Fold) hides() bool {
+	return len(f.fallen) > 0 && f.Ended == nil && f.Count-f.Snapshot < fallenHold
+}
+
+// shown is the agent as an advisor is to see it: with what it has not seen in the inbox. One that takes events one by
+// one gets them all, another as many as an advice can name.
+func (a Agent) shown(all bool) *Agent {
+	if len(a.fold.fallen) == 0 {
+		return &a
+	}
+	f := a.fold.clone()
+	f.Inbox, f.fallen, f.fallenBytes, f.weights = f.Unseen(), nil, 0, weights{}
+	for size, i := 0, 0; i < len(f.Inbox) && !all; i++ {
+		if size += len(f.Inbox[i].Data); i > 0 && (i == maxSeen || size > maxInboxBytes) {
+			f.Inbox = f.Inbox[:i:i]
+		}
+	}
+	f.rooms.inbox = nil
+	a.fold = f
+	return &a
+}
