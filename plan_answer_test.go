@@ -12,7 +12,8 @@ import (
 func TestAnAnswerIsForTheQuestionItNames(t *testing.T) {
 	t.Parallel()
 	asks := func(call string) []perdure.Action {
-		return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: call + "?", Call: call}}
+		return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: perdure.AnswerEvent}, Note: call + "?",
+			Call: call}}
 	}
 	advise := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		switch a.Fold().Turns {

@@ -26,8 +26,8 @@ func (w *writer) eyes() *conn {
 }
 
 // singly applies each request of a batch in a transaction of its own, and returns those that an error keeps it from:
-// what came before them is committed, or has an error of its own. Damage is what the batch met, if it was tried: of that
-// nothing has been committed, and nothing is uncertain. It is no reason to open the file anew.
+// what came before them is committed, or has an error of its own. Damage is what the batch met, if it was tried: of
+// that nothing has been committed, and nothing is uncertain. It is no reason to open the file anew.
 func (w *writer) singly(batch []*request, damage error) (rest []*request, err error) {
 	w.met = true
 	if w.side == nil {
