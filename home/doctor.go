@@ -233,7 +233,7 @@ func (d *Doctor) afterRepair(or string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(or, "or "), "then ")
 }
 
-// faultFix is what to do about a file of a folder that cannot be used: repairing does nothing for one that has no entry.
+// faultFix is what to do about a file of a folder that cannot be used: to repair does nothing for one without entries.
 func (d *Doctor) faultFix(name string) string {
 	path := filepath.Join(d.h.File, name)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && capsule.Owner(path).IsZero() {
