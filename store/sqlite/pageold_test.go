@@ -61,6 +61,15 @@ func TestAStoreWithoutANoteIsLookedAtAsItIsAndGoesOnWithOne(t *testing.T) {
 	}
 }
 
+// A file that a program wrote which knows of no notes is no worse off, but for the last rows.
+func TestWhicheverPageOfAnOldFileIsLostTheOtherAgentsGoOn(t *testing.T) {
+	t.Parallel()
+	h := housing(t)
+	aged(t, h.path, 4)
+	h.unnoted = true
+	h.loseEach(t)
+}
+
 // A note that is older than the rows, because a program wrote them that knows of none, is not believed: it would let an
 // agent go back without a word.
 func TestANoteThatIsOlderThanTheRowsIsNotBelieved(t *testing.T) {

@@ -118,7 +118,7 @@ func (w *writer) note() error {
 func tailFrom(c *conn, key, from, before, n int64, back bool) (rows []storedRow, err error) {
 	note, err := readNote(c)
 	if err == nil && note == nil {
-		err = fmt.Errorf("%w: nothing says any more which rows are whose", errRow)
+		err = errUnnoted
 	}
 	if err != nil {
 		return nil, err
