@@ -19,7 +19,7 @@ type Open func(ctx context.Context) (perdure.Store, error)
 // Steps are the settings of the steps workload.
 type Steps struct {
 	Agents  int             // at work at once
-	Nodes   int             // that share the store and claim the agents, each with connections of its own; zero: none does
+	Nodes   int             // that share the store and claim the agents; zero: none do
 	Steps   int             // of each agent
 	Payload int             // bytes each step returns
 	Effect  perdure.Effect  // class of the tool that does the step
@@ -160,7 +160,8 @@ func (w *stepWork) share(ctx context.Context, open Open) error {
 			wg.Wait()
 			return err
 		}
-		n := &perdure.Node{Store: store, Key: w.node.Key, Policy: permit, Tools: w.node.Tools, Advisors: w.node.Advisors}
+		n := &perdure.Node{Store: store, Key: w.node.Key, Policy: permit, Tools: w.node.Tools,
+			Advisors: w.node.Advisors}
 		wg.Go(func() { errs <- errors.Join(n.Run(ctx), store.Close()) })
 	}
 	select {
