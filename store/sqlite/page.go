@@ -159,14 +159,14 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 	if len(data) == 0 {
 		return storedRow{}, errRow
 	}
-	more := int64(data[0])
+	pieces := more(data)
 	data = data[1:len(data):len(data)]
-	if more > 0 {
+	if pieces > 0 {
 		err := c.query("SELECT data FROM log WHERE rid>? AND rid<=? ORDER BY rid", func(v []driver.Value) error {
 			piece, _ := v[0].([]byte)
 			data = append(data, piece...)
 			return nil
-		}, rid, rid+more)
+		}, rid, rid+pieces)
 		if err != nil {
 			return storedRow{}, err
 		}
@@ -175,7 +175,7 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 	if err != nil {
 		return storedRow{}, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy", err, rid)
 	}
-	return storedRow{r, rid, more + 1}, nil
+	return storedRow{r, rid, pieces + 1}, nil
 }
 
 // newestRow is the row that arrived last for an agent.
