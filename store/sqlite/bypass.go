@@ -10,10 +10,10 @@ import (
 // another way, which takes longer. Nothing here is used in a file that is sound. Each returns the damage itself where
 // there is no other way.
 
-// bypass reads up to n rows of an agent from one rid on and before another, with back the last first, where the usual way
-// meets damage: one by one, as indexes say which they are, or from the log itself where those are damaged. What leads
-// to a row may be damaged where the row is not: then it is looked for on every page, once. A row that is lost is found
-// out once, too.
+// bypass reads up to n rows of an agent from one rid on and before another, with back the last first, where the usual
+// way meets damage: one by one, as indexes say which they are, or from the log itself where those are damaged. What
+// leads to a row may be damaged where the row is not: then it is looked for on every page, once. That a row is lost is
+// found out once, too.
 func bypass(c *conn, damage error, key, from, before, n int64, back bool) ([]storedRow, error) {
 	q := question{key: key, from: from, before: before, n: n, back: back}
 	if !corrupt(damage) || c.refuses(q) {

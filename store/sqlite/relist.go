@@ -31,6 +31,7 @@ const maxRelisted = 1 << 15
 // relisted are listings that are not in the file, each right for as long as the agent has the same heads.
 type relisted struct {
 	behind atomic.Bool  // a listing could not be written
+	told   atomic.Bool  // the file says so
 	folds  atomic.Int64 // agents folded to list them
 
 	mu  sync.Mutex
@@ -62,10 +63,12 @@ func (r *relisted) get(id perdure.AgentID, heads []perdure.Hash) (perdure.Listin
 // opens the file later is told by it; where nothing can be written to it, nothing has changed for them.
 func (s *Store) fallBehind(ctx context.Context, heads []perdure.Hash, l perdure.Listing) {
 	s.relisted.put(heads, l)
-	if s.relisted.behind.Swap(true) {
+	s.relisted.behind.Store(true)
+	if s.relisted.told.Load() {
 		return
 	}
-	_ = s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error { return w.do(behindTable) }})
+	err := s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error { return w.do(behindTable) }})
+	s.relisted.told.Store(err == nil) // else the next one tries again
 }
 
 // catchUp has List believe the listings again: all have been written.
@@ -79,6 +82,7 @@ func (s *Store) catchUp(ctx context.Context) error {
 	}})
 	if err == nil {
 		s.relisted.behind.Store(false)
+		s.relisted.told.Store(false)
 	}
 	return err
 }

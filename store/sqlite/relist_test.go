@@ -99,7 +99,8 @@ func TestAReindexHasListingsBelievedAgain(t *testing.T) {
 func TestADerivedListNamesAllThatItLacks(t *testing.T) {
 	t.Parallel()
 	h := housing(t)
-	vandal(t, h.path, behindTable, fmt.Sprintf("UPDATE log SET data=x'00' WHERE agent IN (%d,%d)", h.keys[1], h.keys[3]))
+	vandal(t, h.path, behindTable,
+		fmt.Sprintf("UPDATE log SET data=x'00' WHERE agent IN (%d,%d)", h.keys[1], h.keys[3]))
 	s := openBench(t, h.path)
 	for _, limit := range []int{0, 3} {
 		names, err := listed(t, s, perdure.Filter{Limit: limit})
