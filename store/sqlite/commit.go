@@ -100,7 +100,7 @@ type writer struct {
 	mark    int64                     // the row that those are after
 	moved   bool                      // that is another than in the file
 	noted   int64                     // what next was when the tail was noted; zero: it is not
-	last    note                      // room for that
+	noting  note                      // room for the note
 	wary                              // once a damaged page was met
 	buffer  []byte
 	parts   []part // room for those of one row

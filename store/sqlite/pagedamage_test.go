@@ -20,6 +20,8 @@ type house struct {
 	key    *perdure.Signer
 	agents []*perdure.Agent
 	keys   []int64
+
+	unnoted bool // the file does not say whose the last rows are: where one is lost, all agents are refused
 }
 
 // housing writes a store with five agents whose rows lie between each other's: in places, in recent, and in the tail.
@@ -213,6 +215,11 @@ func pageNames(t *testing.T, path string) map[int64]string {
 func TestWhicheverPageIsLostTheOtherAgentsGoOn(t *testing.T) {
 	t.Parallel()
 	h := housing(t)
+	h.loseEach(t)
+}
+
+// loseEach loses each page in turn.
+func (h *house) loseEach(t *testing.T) {
 	pristine, had, names := read(t, h.path), belongings(t, h.path), pageNames(t, h.path)
 	const parts = 4
 	for part := range parts {
@@ -250,7 +257,7 @@ func (h *house) lose(t *testing.T, path, page string, had map[int64]string) {
 	}
 	defer func() { _ = s.Close() }()
 	fed, err := h.fed(t, s)
-	if err != nil && page != "log internal" {
+	if err != nil && page != "log internal" && !(h.unnoted && page == "last log leaf") {
 		t.Errorf("%s lost: %v", page, err)
 	}
 	due := map[perdure.AgentID]bool{}
@@ -267,7 +274,7 @@ func (h *house) lose(t *testing.T, path, page string, had map[int64]string) {
 		case err == nil:
 		case !strings.Contains(err.Error(), "perdure doctor --repair"):
 			t.Errorf("%s lost: agent %d is refused without a word of what to do: %v", page, i, err)
-		case had[key] == has[key]:
+		case had[key] == has[key] && !(h.unnoted && strings.Contains(page, "log ")):
 			t.Errorf("%s lost: nothing of agent %d was on it: %v", page, i, err)
 		}
 		if err != nil {

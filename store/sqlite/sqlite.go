@@ -60,6 +60,7 @@ type Store struct {
 
 	looked    atomic.Int64 // listings read to list agents
 	lookBacks atomic.Int64 // pages read to find entries before the heads
+	relisted  relisted
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool

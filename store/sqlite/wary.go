@@ -10,11 +10,11 @@ import (
 // that who does not need the page is not kept from going on. SQLite commits nothing more in a transaction that has met
 // the page, not even what has been read another way: so what a request has to know is read by another connection.
 type wary struct {
-	met      bool  // a damaged page was
-	apart    bool  // a request is being applied so
-	side     *conn // that reads
+	met      bool  // the committer has met a damaged page
+	apart    bool  // it is applying a request in a transaction of its own
+	side     *conn // what that request has to know is read here
 	stuck    bool  // recent or places is damaged: nothing is moved there
-	unmarked bool  // mark is
+	unmarked bool  // mark is damaged: nothing is noted there
 }
 
 // eyes is the connection that reads what a request has to know before it writes.
