@@ -77,7 +77,8 @@ func TestWhatCopiesWereToldIsAllSeen(t *testing.T) {
 		}
 		l := &listener{all: all}
 		node := func() *perdure.Node { // as another process
-			return &perdure.Node{Store: store, Key: n.Key, Policy: n.Policy, Advisors: map[string]perdure.Advisor{"": l}}
+			return &perdure.Node{Store: store, Key: n.Key, Policy: n.Policy,
+				Advisors: map[string]perdure.Advisor{"": l}}
 		}
 		if _, err := node().Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
 			t.Fatal(err)
@@ -87,7 +88,9 @@ func TestWhatCopiesWereToldIsAllSeen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		missed := slices.DeleteFunc(slices.Clone(told), func(name string) bool { return slices.Contains(l.shown, name) })
+		missed := slices.DeleteFunc(slices.Clone(told), func(name string) bool {
+			return slices.Contains(l.shown, name)
+		})
 		if len(missed) > 0 || len(l.shown) != len(told) {
 			t.Errorf("all %t: of %d events %d were never seen, such as %v; %d were seen in all", all, len(told),
 				len(missed), missed[:min(3, len(missed))], len(l.shown))

@@ -60,33 +60,41 @@ func (w *work) flag(ctx context.Context, s flagStep) error {
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
-		if f.Ended == nil && (len(f.Seats) == 0 || len(f.Seats) == 1 && f.Seats[0].open(at, n.Key.Key())) {
-			return SeatTaken{At: at, Of: f.seatClaims()}, nil // it is here from now on: what follows hands it over
-		}
+		free := len(f.Seats) == 0 || len(f.Seats) == 1 && f.Seats[0].open(at, n.Key.Key())
 		switch {
 		case f.Ended != nil:
 			return nil, nil // nothing is decided for it any more
-		case f.Disputed() || len(f.Seats) > 0 && f.Seats[0].At != at:
+		case !free && (f.Disputed() || f.Seats[0].At != at):
 			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
-		case f.SeatLoose():
+		case !free && f.SeatLoose():
 			return nil, fmt.Errorf("%w: its seat was handed over already, to whoever takes it first", ErrDenied)
-		case len(f.Seats) > 0 && f.Seats[0].Given && f.Seats[0].To == to:
+		case !free && f.Seats[0].Given && f.Seats[0].To == to:
 			return nil, nil
 		}
-		// they tell their parent here
-		if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 {
-			return nil, fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it",
-				ErrConflict, f.Children[i].Agent.Short())
+		if err := f.keepsSeat(TimeOf(time.Now())); err != nil {
+			return nil, err
 		}
-		now := TimeOf(time.Now())
-		for i := range f.Open {
-			if o := &f.Open[i]; !o.Effect.Repeatable() && !o.Doubt && now < o.Deadline {
-				return nil, fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict,
-					o.toolName(), o.Deadline, o.Decision.Short())
-			}
+		if free {
+			return SeatTaken{At: at, Of: f.seatClaims()}, nil // it is here from now on: what follows hands it over
 		}
 		return SeatGiven{At: at, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
 	})
+}
+
+// keepsSeat says why the seat of an agent cannot leave now, if it cannot.
+func (f *Fold) keepsSeat(now Time) error {
+	// they tell their parent here
+	if i := slices.IndexFunc(f.Children, func(c ChildInfo) bool { return !c.Ended }); i >= 0 {
+		return fmt.Errorf("%w: its child %s is still at work here; wait until it has ended, or end it", ErrConflict,
+			f.Children[i].Agent.Short())
+	}
+	for i := range f.Open {
+		if o := &f.Open[i]; !o.Effect.Repeatable() && !o.Doubt && now < o.Deadline {
+			return fmt.Errorf("%w: %s is under way until %s; wait, or settle decision %s", ErrConflict, o.toolName(),
+				o.Deadline, o.Decision.Short())
+		}
+	}
+	return nil
 }
 
 // TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner

@@ -387,8 +387,12 @@ func TestAParentDoesNotLeaveItsChildrenBehind(t *testing.T) {
 	n := newNode(t, new(perdure.MemStore), adv)
 	id := create(t, n, perdure.Genesis{Charter: perdure.Charter{Depth: 1}})
 	run(t, n, id)
+	before, _ := n.Store.Heads(t.Context(), id)
 	if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); !errors.Is(err, perdure.ErrConflict) {
 		t.Errorf("a parent left its child behind: %v", err)
+	}
+	if after, err := n.Store.Heads(t.Context(), id); err != nil || !slices.Equal(before, after) {
+		t.Error("a seat that could not be handed over was taken")
 	}
 }
 

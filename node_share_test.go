@@ -97,6 +97,7 @@ func TestOneAgentDoesNotWaitForManyOfAnotherScope(t *testing.T) {
 					return
 				}
 			}
+			t.Error("it never came")
 		})
 	}
 }

@@ -136,6 +136,17 @@ func (q *question) after(since Time, millis int64) Time {
 	return since + Time(millis)
 }
 
+// answersOther reports whether a message is the answer to another question than the one the sleep asks. It may come
+// late: a copy of the agent was asked something, and this one has gone on.
+func (s *Sleeping) answersOther(m *Message) bool {
+	if m.Name != AnswerEvent || s.Sleep.Call == "" {
+		return false
+	}
+	data, _ := m.Data.Value().(map[string]any)
+	to, _ := data["to"].(string)
+	return to != "" && to != s.Sleep.Call
+}
+
 func (q *question) event(t On) outlook {
 	met := func(m *Message) outlook { return outlook{Met: true, By: []Hash{m.Event}, Why: "event " + t.Event} }
 	inbox, lasting := q.unjudged(t)
@@ -147,7 +158,7 @@ func (q *question) event(t On) outlook {
 	}()
 	for i := range inbox {
 		m := &inbox[i]
-		if m.Spent || m.Name != t.Event {
+		if m.Spent || m.Name != t.Event || q.s.answersOther(m) {
 			continue
 		}
 		if t.Filter == "" {

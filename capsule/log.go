@@ -36,12 +36,14 @@ type Log struct {
 	counted int   // of the entries, for what dropped says
 	dropped int64 // how many bodies the memory says were dropped
 	torn    bool  // the file ends in the middle of an entry
+	cut     bool  // it was an exported capsule, whose end was missing
 	messy   bool  // a merge left more in the file than its entries
 	locked  bool
 	named   bool  // that the file is at its path is known to be durable
 	doubted bool  // that it is was not made durable: it is written anew before anything else is
 	fault   error // after a write that may have left anything
 
+	aside  string      // where a capsule is kept as it was whose end was missing
 	looks  bool        // nothing is ever written to the file
 	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
 
@@ -343,6 +345,7 @@ func (l *Log) reopen() error {
 		return err
 	}
 	l.begun(f)
+	l.cut = false
 	return l.scan()
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -306,6 +307,7 @@ func (l *Log) good() (n int, err error) {
 	for e, err := range l.exported() {
 		var cut *perdure.Rejection
 		if errors.As(err, &cut) && cut.Predicate == PredComplete && sealed > 0 {
+			l.cut = true
 			break
 		}
 		if err != nil {
@@ -319,7 +321,7 @@ func (l *Log) good() (n int, err error) {
 	return sealed, nil
 }
 
-// convert makes an exported capsule the file of a store.
+// convert makes an exported capsule the file of a store. One whose end is missing is kept as it was, beside it.
 func (l *Log) convert() error {
 	if l.looks {
 		return l.convertCopy()
@@ -339,6 +341,13 @@ func (l *Log) convert() error {
 	left, err := l.good()
 	if err != nil {
 		return err
+	}
+	if l.cut {
+		aside := l.path + DamagedMark + time.Now().UTC().Format(damagedTime)
+		if err := keepAside(l.path, aside); err != nil {
+			return err
+		}
+		l.aside = aside
 	}
 	detached := l.head.Binding == Detached
 	err = l.replace(func(w *writer) error { return l.copyFirst(w, left) })

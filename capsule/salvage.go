@@ -122,16 +122,7 @@ func Exchange(path, aside string, entries []*perdure.Entry) error {
 	if err := disk.Lock(old, true); err != nil {
 		return err
 	}
-	if err := disk.Link(path, aside); err != nil { // a file system without links
-		b, err := os.ReadFile(path)
-		if err == nil {
-			err = disk.Write(aside, b, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := disk.Sync(filepath.Dir(path)); err != nil {
+	if err := keepAside(path, aside); err != nil {
 		return err
 	}
 	list, err := (&Log{head: newHead(entries[0].ID(), 0)}).missing(entries)
@@ -151,4 +142,26 @@ func Exchange(path, aside string, entries []*perdure.Entry) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return f.Close()
+}
+
+// DamagedMark is in the names of damaged files that another has taken the place of, before the time of that.
+const DamagedMark = ".damaged-"
+
+const damagedTime = "20060102-150405.000"
+
+// keepAside durably gives a file, which is about to be replaced, another name.
+func keepAside(path, aside string) error {
+	if err := disk.Link(path, aside); err != nil { // a file system without links
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = disk.Write(aside, b, 0o600)
+		}
+		if err == nil {
+			err = disk.Sync(aside)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return disk.Sync(filepath.Dir(path))
 }

@@ -31,6 +31,7 @@ type Store struct {
 	listing perdure.Listing
 	closed  bool
 	looks   bool
+	torn    bool // the file was when it was opened
 }
 
 var (
@@ -43,9 +44,9 @@ var (
 )
 
 // OpenStore opens the file of an agent as its store, in whatever form it is. What a crash left unfinished at its end is
-// cut. A file that does not exist is made, in binary form, when the agent comes. It returns an error that says so when
-// another process has the file, and a *perdure.Rejection when the file is no capsule of a whole agent; then nothing is
-// changed.
+// cut, see Torn; an exported capsule whose end is missing is kept as it was, see Aside. A file that does not exist is
+// made, in binary form, when the agent comes. It returns an error that says so when another process has the file, and a
+// *perdure.Rejection when the file is no capsule of a whole agent; then nothing is changed.
 func OpenStore(path string) (*Store, error) { return openStore(&Store{path: path}) }
 
 // LookStore is OpenStore to look at the agent only: the file stays as it is to the last byte, others may have it
@@ -80,7 +81,7 @@ func (s *Store) hold(log *Log) error {
 	if err := s.index(); err != nil { // before anything is cut: a file whose first entry is bad is left as it is
 		return err
 	}
-	if s.looks {
+	if s.torn = log.torn || log.cut; s.looks {
 		return nil
 	}
 	if err := log.lock(false); err != nil {
@@ -207,12 +208,22 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 	})
 }
 
-// Torn reports whether the file ends in the middle of an entry, which is left out: it was copied while somebody wrote
-// to it, or who wrote was stopped.
+// Torn reports whether the file lacked its end when it was opened: it was copied while somebody wrote to it, or who
+// wrote was stopped, or who copied. What is not whole is left out.
 func (s *Store) Torn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.log != nil && s.log.torn
+	return s.torn || s.log != nil && s.log.torn
+}
+
+// Aside is the file that an exported capsule whose end was missing is kept in as it was; empty: the file was not that.
+func (s *Store) Aside() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil {
+		return ""
+	}
+	return s.log.aside
 }
 
 // Depth implements perdure.Parter.

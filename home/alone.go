@@ -32,6 +32,9 @@ func (h *Home) Alone(ctx context.Context, id perdure.AgentID) (context.Context, 
 	if h.agent == "" || h.Dir == "" {
 		return ctx, func() error { return nil }, nil
 	}
+	if err := h.settle(ctx); err != nil {
+		return nil, nil, err
+	}
 	unlock, err := h.lockFile(id)
 	if err != nil {
 		return nil, nil, err

@@ -28,6 +28,9 @@ type Dealings struct{ db *sql.DB }
 func (h *Home) OpenDealings(ctx context.Context) (*Dealings, error) {
 	name := ":memory:"
 	if h.Dir != "" {
+		if err := ownFile(filepath.Join(h.Dir, dealingsFile)); err != nil {
+			return nil, fmt.Errorf("open %s: %w", dealingsFile, err)
+		}
 		name = "file:" + filepath.Join(h.Dir, dealingsFile) + "?_pragma=journal_mode(wal)&_pragma=synchronous(normal)" +
 			"&_pragma=busy_timeout(10000)&_txlock=immediate"
 	}
@@ -48,6 +51,19 @@ CREATE TABLE IF NOT EXISTS pulled (agent TEXT PRIMARY KEY, peer TEXT NOT NULL) W
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dealingsFile, err), db.Close())
 	}
 	return &Dealings{db}, nil
+}
+
+// ownFile makes a file for the owner alone where there is none, and takes it from others where they could read it.
+func ownFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = f.Chmod(0o600)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // lookDealings opens them only if they are there; nil: they are not.

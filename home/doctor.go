@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
 	"github.com/perdure/perdure/store/dir"
@@ -115,6 +116,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 	}
 	agents, survives := 0, ""
 	var recent, all []perdure.Listing
+	d.placed()
 	failed := d.integrity(d.Reindex || d.Repair)
 	sees := d.witness()
 	err := d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) error {
@@ -135,7 +137,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
-				d.say("file", Odd, d.afterRepair("or import another copy"), "%s is left alone: %v", name, fault)
+				d.say("file", Odd, d.faultFix(name), "%s is left alone: %v", name, fault)
 			}
 		}
 		l, err := view.Lister(s)
@@ -229,6 +231,15 @@ func (d *Doctor) afterRepair(or string) string {
 		return "perdure doctor --repair, " + or
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(or, "or "), "then ")
+}
+
+// faultFix is what to do about a file of a folder that cannot be used: to repair does nothing for one without entries.
+func (d *Doctor) faultFix(name string) string {
+	path := filepath.Join(d.h.File, name)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && capsule.Owner(path).IsZero() {
+		return "move it out of " + d.h.File + ": there is no entry of an agent in it"
+	}
+	return d.afterRepair("or import another copy")
 }
 
 // mend makes the agents usable again that entries which came late keep from being folded.

@@ -31,6 +31,7 @@ func (d *Doctor) modes() bool {
 
 // strays looks for what has no business in a home: what was cut short while it was written, and what is no file.
 func (d *Doctor) strays() {
+	d.remnants()
 	names, err := os.ReadDir(d.h.Dir)
 	if err != nil || d.h.Loose {
 		return // a folder that also has other things
@@ -42,6 +43,7 @@ func (d *Doctor) strays() {
 	for _, one := range names {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
+		case remnant.MatchString(name): // said before
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
 			d.say("stray", Odd, "remove "+path, "%s is neither a file nor a folder", path)
 		case strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "-part") ||
@@ -101,6 +103,9 @@ func (d *Doctor) powers() {
 	servers, err := d.p.mcpServers()
 	if err != nil {
 		d.say("mcp", Unwell, "write NAME=COMMAND or NAME=URL", "%v", err)
+	} else if err := d.p.checkEffects(servers); err != nil {
+		d.say("effects", Unwell, "correct it in "+filepath.Join(d.h.Dir, NodeFileName)+
+			"; perdure help node.yaml says what can be in it", "%v", err)
 	}
 	for _, s := range servers {
 		d.server(s)

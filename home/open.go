@@ -28,13 +28,8 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		return h.openFolder(false)
 	}
 	if create {
-		if err := h.MakeHome(); err != nil {
+		if err := h.settle(ctx); err != nil {
 			return nil, err
-		}
-		if h.Fresh { // its key comes first: a home that has a store and no key was begun by somebody else
-			if _, err := h.Signer(ctx); err != nil {
-				return nil, err
-			}
 		}
 	} else if !h.there() {
 		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
@@ -55,6 +50,16 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 		o.Patience = patience
 	}
 	return sqlite.Open(ctx, h.File, o)
+}
+
+// settle makes the folder of a home where there is none. Its key comes first: a home that has a store and no key was
+// begun by somebody else.
+func (h *Home) settle(ctx context.Context) error {
+	err := h.MakeHome()
+	if err == nil && h.Fresh {
+		_, err = h.Signer(ctx)
+	}
+	return err
 }
 
 // patience is how long a command waits for another process that keeps the store from being written.
@@ -163,9 +168,7 @@ func (h *Home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 	if err != nil {
 		return nil, perdure.Listing{}, err
 	}
-	if h.Looks && s.Torn() {
-		h.note("%s was cut short while it was written: what is whole of it is looked at", name)
-	}
+	h.noteCut(s, name)
 	found, err := Candidates(ctx, s, "")
 	if err == nil && len(found) != 1 {
 		err = perdure.Missing("there is no agent in " + name)
@@ -174,4 +177,17 @@ func (h *Home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 		return nil, perdure.Listing{}, errors.Join(err, s.Close())
 	}
 	return s, found[0], nil
+}
+
+// noteCut says that a file lacked its end, and what became of that.
+func (h *Home) noteCut(s *capsule.Store, name string) {
+	switch aside := s.Aside(); {
+	case !s.Torn():
+	case h.Looks:
+		h.note("%s was cut short while it was written: what is whole of it is looked at", name)
+	case aside != "":
+		h.note("%s was cut short: it goes on with what is whole of it; as it was it is kept as %s", name, aside)
+	default:
+		h.note("%s was cut short while it was written: the unfinished entry at its end was removed", name)
+	}
 }

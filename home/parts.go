@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/workspace/files"
 )
 
 // Knows reports whether a name is one that a home has.
 func (h *Home) Knows(name string) bool {
-	if name == ".gitignore" || h.Scheme != "sqlite" || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
+	if name == ".gitignore" || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
+		strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {

@@ -66,16 +66,6 @@ func (h *Home) Anywhere() (string, error) {
 	return scheme + ":" + path, err
 }
 
-// besides is the home of a store that is no place for a key: the one that the environment names, or the default one.
-func (h *Home) besides() (dir string, found bool, err error) {
-	if env := os.Getenv(StoreEnv); h.URL != "" && env != "" {
-		if named := (&Home{URL: env}); named.place() == nil && named.Dir != "" {
-			return named.Dir, named.Found, nil
-		}
-	}
-	return defaultHome()
-}
-
 // place says where the store is.
 func (h *Home) place() error {
 	h.Found, h.Loose, h.remote, h.options = false, false, "", sqlite.Options{}
@@ -100,7 +90,7 @@ func (h *Home) place() error {
 		h.Scheme, h.Dir, h.File = "mem", "", ""
 		return nil
 	case scheme == "dir" && path != "":
-		dir, found, err := h.besides() // the folder is shared with others: no place for a key
+		dir, found, err := defaultHome() // the folder is shared with others: no place for a key
 		h.Found = found
 		h.Scheme, h.Dir, h.File = scheme, dir, path
 		return err

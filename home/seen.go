@@ -122,6 +122,13 @@ func (h *Home) storePath() string {
 	return h.File
 }
 
+// isStore reports whether a witness noted this store. One that lies in the folder of its home does so wherever the home
+// was when it was noted: it may have been copied or moved since.
+func (h *Home) isStore(noted string) bool {
+	return noted == h.storePath() ||
+		h.Scheme == "sqlite" && h.remote == "" && h.agent == "" && filepath.Base(noted) == filepath.Base(h.File)
+}
+
 // Listed is one line of ls: what the index says, and what is wrong with the agent.
 type Listed struct {
 	perdure.Listing
@@ -197,7 +204,7 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		}
 	}
 	for id, one := range seen {
-		if known[id] || one.Store != h.storePath() {
+		if known[id] || !h.isStore(one.Store) {
 			continue
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
@@ -511,7 +518,7 @@ func (h *Home) sighted() (n int64, err error) {
 		if err != nil {
 			return n, err
 		}
-		if one.Store == h.storePath() {
+		if h.isStore(one.Store) {
 			n++
 		}
 	}
@@ -530,7 +537,7 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 		if err != nil {
 			return gone, err
 		}
-		if one.Store != h.storePath() {
+		if !h.isStore(one.Store) {
 			continue
 		}
 		switch _, err := s.Heads(ctx, one.Agent); {

@@ -238,7 +238,7 @@ func TestAStreamFullOfTrafficEndsWithItsToken(t *testing.T) {
 		lines := 0
 		for _, err := range w.client(token, nil).Tail(ctx, client.Tail{Agent: agent}) {
 			if err != nil { // it came again, and was refused
-				if !strings.Contains(err.Error(), "not good") {
+				if !strings.Contains(err.Error(), "not valid") {
 					t.Errorf("%q: got %v after %d lines", agent, err, lines)
 				}
 				break

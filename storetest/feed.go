@@ -282,6 +282,7 @@ func testFeedHeads(t *testing.T, s *suite) {
 			a = s.grow(w, a, began, event("x", 10))
 		}
 	}()
+	defer func() { <-done }() // whatever was found, nobody writes to a store that is closed
 	seen, at := map[perdure.Hash]bool{}, perdure.Cursor(0)
 	for going := true; going; {
 		select {

@@ -28,6 +28,8 @@ func Explain(err error, command string) (message, hint string) {
 		message = "interrupted"
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "check the path"
+	case errors.Is(err, disk.ErrPlace):
+		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):
 		hint = "name a file; what comes through a pipe is given as -, on standard input"
 	case errors.Is(err, perdure.ErrConflict):

@@ -193,4 +193,10 @@ func TestPeopleAndFilesOverAServer(t *testing.T) {
 		t.Errorf("copied again: %s", out)
 	}
 	s.run(exitOK, "verify", "asks", "--store", server.URL("schema=third"))
+	// Nodes that share the server are measured, too.
+	steps := []string{"bench", "steps", "--agents", "6", "--steps", "3", "--nodes", "2"}
+	if out := s.run(exitOK, append(steps, "--store", server.URL())...); !strings.Contains(out, "nodes=2") {
+		t.Errorf("bench: %s", out)
+	}
+	s.run(exitUsage, steps...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -24,9 +25,14 @@ func place(path string) (id [32]byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	seed := make([]byte, placeBytes+1)
 	n, err := f.Read(seed)
-	if err != nil || n != placeBytes {
-		return id, fmt.Errorf("%s is not what tells a store from its copies: it has %d bytes, want %d; remove it and "+
-			"take the seat of its agents again: %w", path, n, placeBytes, errors.Join(err, ErrIrregular))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err != nil {
+		return id, err
+	}
+	if n != placeBytes {
+		return id, fmt.Errorf("%w: %s has %d bytes, want %d", ErrPlace, path, n, placeBytes)
 	}
 	number, born, err := birth(f)
 	if err != nil {
@@ -35,6 +41,10 @@ func place(path string) (id [32]byte, err error) {
 	b := binary.BigEndian.AppendUint64(append([]byte("perdure-place\x00"), seed[:n]...), number)
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(born))), nil
 }
+
+// ErrPlace says that the file of a place is damaged. Whoever removes it gets a new place, as a copy does: the agents
+// have their seat at the old one.
+var ErrPlace = errors.New("what tells this store from its copies is damaged")
 
 // Place is the id of a place; the zero id if there is none and nothing is to be written.
 func Place(path string, looks bool) (id [32]byte, err error) {

@@ -141,8 +141,11 @@ func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 
 // Place is the id of a folder. Where it has none and nothing is to be written, that is zero.
 func Place(dir string, look bool) (perdure.Hash, error) {
-	return disk.Place(filepath.Join(dir, indexDir, "place"), look)
+	return disk.Place(PlaceFile(dir), look)
 }
+
+// PlaceFile is the file that tells a folder from its copies.
+func PlaceFile(dir string) string { return filepath.Join(dir, indexDir, "place") }
 
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.
 func furnish(dir string) error {

@@ -17,7 +17,7 @@ import (
 var _ perdure.Healer = (*Store)(nil)
 
 // asideMark is in the names of damaged files that another has taken the place of. They are not looked at, but to heal.
-const asideMark = ".damaged-"
+const asideMark = capsule.DamagedMark
 
 // Heal implements perdure.Healer. The damaged file is kept beside the new one.
 func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {

@@ -49,11 +49,14 @@ func (s *Store) writeBlobs(ctx context.Context, entries []*perdure.Entry) ([]per
 	return hashes, err
 }
 
-// writeBlob writes a body to its file. Its name is durable once the folder is.
+// writeBlob writes a body to its file, unless that is there. One whose content is another is as good as missing: the
+// body takes its place. Its name is durable once the folder is.
 func writeBlob(store string, hash perdure.Hash, body []byte) error {
 	path := blobPath(store, hash)
-	if info, err := os.Lstat(path); err == nil && info.Size() == int64(len(body)) {
-		return nil
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(body)) {
+		if there, err := os.ReadFile(path); err == nil && perdure.HashOf(there) == hash {
+			return nil
+		}
 	}
 	switch err := disk.Mkdir(filepath.Dir(path), 0o700); {
 	case err == nil:

@@ -10,22 +10,21 @@ import (
 // another way, which takes longer. Nothing here is used in a file that is sound. Each returns the damage itself where
 // there is no other way.
 
-// bypass reads up to n rows of an agent from one rid on and before another from the log itself, where what says which
-// they are is damaged; or from every page, where what leads to them is. With back, the last comes first.
+// bypass reads up to n rows of an agent from one rid on and before another, with back the last first, where the usual
+// way meets damage: one by one, as indexes say which they are, or from the log itself where those are damaged. What
+// leads to a row may be damaged where the row is not: then it is looked for on every page, once. That a row is lost is
+// found out once, too.
 func bypass(c *conn, damage error, key, from, before, n int64, back bool) ([]storedRow, error) {
-	if !corrupt(damage) {
+	q := question{key: key, from: from, before: before, n: n, back: back}
+	if !corrupt(damage) || c.refuses(q) {
 		return nil, damage
 	}
-	text := "SELECT rid, data FROM log WHERE agent=? AND rid>=? AND rid<? ORDER BY rid"
-	if back {
-		text += " DESC"
-	}
-	rows, err := rowsOf(c, n, text, key, from, before)
-	if corrupt(err) {
-		var w *wreck
-		if w, err = wreckOf(c, key, damage); err == nil {
-			return w.take(from, before, n, back)
-		}
+	var rows []storedRow
+	rids, err := q.rids(c)
+	if err == nil {
+		rows, err = q.fetch(c, rids)
+	} else if corrupt(err) {
+		rows, err = q.scan(c)
 	}
 	if err != nil {
 		return nil, damage
@@ -70,21 +69,27 @@ func dueAround(c *conn, damage error, looks []perdure.Look, now, due, key int64)
 		return looks, last, err
 	}
 	looks = looks[:0]
-	var found [][2]int64
-	err = c.query("SELECT due, key FROM agents INDEXED BY agents_due"+after, func(v []driver.Value) error {
-		found = append(found, [2]int64{integer(v[0]), integer(v[1])})
-		return nil
-	}, now, due, key)
-	if err != nil {
-		return nil, 0, damage
-	}
-	for _, f := range found {
-		err := c.query("SELECT due, key, id FROM agents WHERE key=?", take, f[1])
-		if err != nil && !corrupt(err) {
-			return nil, 0, err
+	for ended := false; !ended && len(looks) < pageLooks; {
+		n := 0
+		var keys []driver.Value
+		text := "SELECT due, key FROM agents INDEXED BY agents_due" + after + " LIMIT " + pageLooksText
+		err := c.query(text, func(v []driver.Value) error {
+			keys, n = append(keys, v[1]), n+1
+			due, key = integer(v[0]), integer(v[1])
+			return nil
+		}, now, due, key)
+		if err != nil {
+			return nil, 0, damage
 		}
-		if len(looks) == pageLooks {
-			break
+		ended = n < pageLooks
+		for _, k := range keys {
+			err := c.query("SELECT due, key, id FROM agents WHERE key=?", take, k)
+			if err != nil && !corrupt(err) {
+				return nil, 0, err
+			}
+			if len(looks) == pageLooks {
+				break
+			}
 		}
 	}
 	return looks, last, nil

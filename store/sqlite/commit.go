@@ -100,7 +100,7 @@ type writer struct {
 	mark    int64                     // the row that those are after
 	moved   bool                      // that is another than in the file
 	noted   int64                     // what next was when the tail was noted; zero: it is not
-	last    note                      // room for that
+	noting  note                      // room for the note
 	wary                              // once a damaged page was met
 	buffer  []byte
 	parts   []part // room for those of one row
@@ -216,19 +216,19 @@ func (w *writer) commit(batch ...*request) {
 			close(r.done)
 		}
 	}()
-	err := w.reopen()
+	failed, err := batch, w.reopen()
 	if err == nil && !w.met {
 		err = w.transact(batch)
 	}
 	if err == nil && w.met || corrupt(err) {
-		err = w.singly(batch, err)
+		failed, err = w.singly(batch, err)
 	}
 	if err == nil {
 		return
 	}
 	var held heldError
 	if errors.As(err, &held) { // nothing was begun
-		for _, r := range batch {
+		for _, r := range failed {
 			r.err = held.error
 		}
 		return
@@ -239,7 +239,7 @@ func (w *writer) commit(batch ...*request) {
 			"which is tried now and then: %w", w.file, err)
 		w.pause, w.tried = firstReopen, time.Now()
 	}
-	for _, r := range batch {
+	for _, r := range failed {
 		r.err = w.poisoned
 	}
 }
@@ -367,7 +367,10 @@ func (w *writer) begin(batch []*request) error {
 		return err
 	}
 	version, err := w.dataVersion()
-	if err == nil && version != w.version || w.next == 0 {
+	if err != nil {
+		return errors.Join(err, w.rollback())
+	}
+	if version != w.version || w.next == 0 {
 		w.unlearn()
 		w.version = version
 		var last int64

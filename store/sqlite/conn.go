@@ -21,6 +21,9 @@ type conn struct {
 	still fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
 	log   fs.FileInfo // the same of its log, if it has one
 	wreck *wreck      // the agent that was last looked for page by page
+	work  int64       // queries and the rows they yielded
+
+	refused map[question]refusal
 }
 
 // dial opens a connection. It makes the file only when mode is rwc.
@@ -98,6 +101,7 @@ func (c *conn) once(text string, f func(v []driver.Value) error, args ...driver.
 }
 
 func (c *conn) rows(s driver.Stmt, f func(v []driver.Value) error, args []driver.Value) error {
+	c.work++
 	rows, err := s.Query(args) //nolint:staticcheck // see exec
 	if err != nil {
 		return explain(c.path, err)
@@ -109,6 +113,7 @@ func (c *conn) rows(s driver.Stmt, f func(v []driver.Value) error, args []driver
 		} else if err != nil {
 			err = explain(c.path, err)
 		} else {
+			c.work++
 			err = f(v)
 		}
 	}

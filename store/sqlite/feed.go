@@ -42,7 +42,7 @@ func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdur
 			err := s.read(ctx, func(c *conn) (err error) {
 				ahead = r // what was read before may be void
 				tries++
-				items, err = ahead.page(c, tries > 1)
+				items, err = ahead.page(ctx, c, tries > 1)
 				return err
 			})
 			r = ahead
@@ -73,7 +73,7 @@ type feedReader struct {
 
 // page reads the entries of the next rows. Rows that cannot be read are left out: they are written anew once they are
 // healed. A body may have been pruned between the row and its file, which the row says when the page is read again.
-func (r *feedReader) page(c *conn, again bool) ([]perdure.Item, error) {
+func (r *feedReader) page(ctx context.Context, c *conn, again bool) ([]perdure.Item, error) {
 	if r.next == 0 {
 		end, err := feedEnd(c)
 		if err == nil && r.at>>cursorBits > end>>cursorBits {
@@ -84,7 +84,7 @@ func (r *feedReader) page(c *conn, again bool) ([]perdure.Item, error) {
 		}
 		r.next = int64(r.at) >> cursorBits
 	}
-	raws, err := feedRows(c, r.next)
+	raws, err := feedRows(ctx, c, r.next)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ type feedRow struct {
 	data     []byte
 }
 
-func feedRows(c *conn, from int64) (rows []feedRow, err error) {
+func feedRows(ctx context.Context, c *conn, from int64) (rows []feedRow, err error) {
 	const text = "SELECT l.rid, l.agent, a.id, l.data FROM log l CROSS JOIN agents a ON a.key=l.agent WHERE l.rid>=? " +
 		"ORDER BY l.rid"
 	err = c.query(text, func(v []driver.Value) error {
@@ -140,18 +140,24 @@ func feedRows(c *conn, from int64) (rows []feedRow, err error) {
 	case corrupt(err) && len(rows) > 0: // the others are for the next page
 		err = nil
 	case corrupt(err):
-		return feedPast(c, from, err)
+		return feedPast(ctx, c, from, err)
 	}
 	return rows, err
 }
 
-// feedPast is feedRows where the first row cannot be read: from the first on that can be.
-func feedPast(c *conn, from int64, damage error) ([]feedRow, error) {
+// feedPast is feedRows where the first row cannot be read: from the first on that can be. All that a lost page leads to
+// is passed over at once.
+func feedPast(ctx context.Context, c *conn, from int64, damage error) ([]feedRow, error) {
 	end, err := feedEnd(c)
 	if err != nil {
 		return nil, damage
 	}
-	for rid := from + 1; rid <= int64(end)>>cursorBits; rid++ {
+	last := int64(end) >> cursorBits
+	for rid := from; rid < last; {
+		if _, _, err := c.number("SELECT rid FROM log WHERE rid=?", rid); corrupt(err) {
+			rid = max(rid, min(descend(c, rid).last, last))
+		}
+		rid++
 		found := false
 		err := c.query("SELECT l.data FROM log l CROSS JOIN agents a ON a.key=l.agent WHERE l.rid=?",
 			func([]driver.Value) error {
@@ -162,7 +168,10 @@ func feedPast(c *conn, from int64, damage error) ([]feedRow, error) {
 			return nil, err
 		}
 		if found && err == nil {
-			return feedRows(c, rid)
+			return feedRows(ctx, c, rid)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil
@@ -202,7 +211,7 @@ func feedEnd(c *conn) (end perdure.Cursor, err error) {
 		})
 	if corrupt(err) { // the last rows are lost, and the note says which they were
 		if n, e := readNote(c); e == nil && n != nil {
-			return cursor(n.last, maxRowEntries-1), nil
+			return cursor(n.end, maxRowEntries-1), nil
 		}
 	}
 	return end, err

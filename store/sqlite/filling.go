@@ -81,7 +81,7 @@ func (f *filling) note() error {
 	if err != nil {
 		return err
 	}
-	n := note{mark: mark, last: mark}
+	n := note{mark: mark, end: mark}
 	return f.exec("UPDATE mark SET tail=?", n.append(nil))
 }
 

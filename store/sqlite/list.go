@@ -41,8 +41,13 @@ func present(set bool) driver.Value {
 }
 
 // Index implements perdure.Lister.
-func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
-	return s.index(ctx, l, false)
+func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
+	err := s.index(ctx, l, false)
+	if corrupt(err) { // it is derived, and List does without it
+		s.fallBehind(ctx, heads, l)
+		return nil
+	}
+	return err
 }
 
 // index records a listing, an older one only when forced to.
@@ -61,9 +66,6 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 		}
 		return w.list(a.key, l)
 	}})
-	if corrupt(err) && !force {
-		return nil // it is derived, and List does without it: see relist
-	}
 	if err != nil {
 		return fmt.Errorf("index agent %s: %w", l.Agent.Short(), err)
 	}
@@ -90,6 +92,10 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 		}
 		if err := s.read(ctx, w.begin); err != nil {
 			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
+			return
+		}
+		if w.behind || s.relisted.behind.Load() {
+			s.relist(ctx, f, errBehind, yield)
 			return
 		}
 		for left := f.Limit; !w.ended; {
@@ -129,10 +135,15 @@ type walk struct {
 	key   int64  // with this key; zero: before all of this name
 	found []perdure.Listing
 	ended bool
+
+	behind bool // the file says that listings are: see behindTable
 }
 
 // begin finds where the list begins. Of an agent that is gone only the name is known.
 func (w *walk) begin(c *conn) (err error) {
+	if _, w.behind, err = c.number(isBehind); err != nil {
+		return err
+	}
 	if at := w.f.After; !at.Agent.IsZero() {
 		w.name = at.Name
 		w.key, err = keyOf(c, at.Agent)

@@ -112,7 +112,7 @@ func (w *writer) recall() error {
 		return nil
 	}
 	if err == nil && n == nil {
-		return w.rescan()
+		return w.recount(w.eyes())
 	}
 	if err == nil {
 		w.mark = n.mark
@@ -127,19 +127,22 @@ func (w *writer) recall() error {
 }
 
 // rescan finds what is in the tail and in recent after rows were removed: what is noted may be of those.
-func (w *writer) rescan() (err error) {
+func (w *writer) rescan() error { return w.recount(w.conn) }
+
+// recount is rescan by a connection. Beside a damaged page nothing is counted in recent: it may be on it.
+func (w *writer) recount(c *conn) (err error) {
 	w.noted, w.moved = 0, false
-	if w.mark, _, err = w.number("SELECT max(rid) FROM mark"); err != nil {
+	if w.mark, _, err = c.number("SELECT max(rid) FROM mark"); err != nil {
 		return err
 	}
 	w.tail = w.tail[:0]
-	err = w.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
+	err = c.query("SELECT agent, rid FROM log WHERE rid>(SELECT rid FROM mark) AND agent IS NOT NULL",
 		func(v []driver.Value) error {
 			w.tail = append(w.tail, v[0], v[1])
 			return nil
 		})
-	if err == nil {
-		w.recent, _, err = w.number("SELECT count(*) FROM recent")
+	if err == nil && !w.apart {
+		w.recent, _, err = c.number("SELECT count(*) FROM recent")
 	}
 	return err
 }
@@ -156,14 +159,14 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 	if len(data) == 0 {
 		return storedRow{}, errRow
 	}
-	more := int64(data[0])
+	pieces := more(data)
 	data = data[1:len(data):len(data)]
-	if more > 0 {
+	if pieces > 0 {
 		err := c.query("SELECT data FROM log WHERE rid>? AND rid<=? ORDER BY rid", func(v []driver.Value) error {
 			piece, _ := v[0].([]byte)
 			data = append(data, piece...)
 			return nil
-		}, rid, rid+more)
+		}, rid, rid+pieces)
 		if err != nil {
 			return storedRow{}, err
 		}
@@ -172,7 +175,7 @@ func join(c *conn, rid int64, data []byte) (storedRow, error) {
 	if err != nil {
 		return storedRow{}, fmt.Errorf("%w (row %d): run `perdure doctor --repair`, or import a good copy", err, rid)
 	}
-	return storedRow{r, rid, more + 1}, nil
+	return storedRow{r, rid, pieces + 1}, nil
 }
 
 // newestRow is the row that arrived last for an agent.

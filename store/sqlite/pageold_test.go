@@ -61,6 +61,15 @@ func TestAStoreWithoutANoteIsLookedAtAsItIsAndGoesOnWithOne(t *testing.T) {
 	}
 }
 
+// A file that a program wrote which knows of no notes is no worse off, but for the last rows.
+func TestWhicheverPageOfAnOldFileIsLostTheOtherAgentsGoOn(t *testing.T) {
+	t.Parallel()
+	h := housing(t)
+	aged(t, h.path, 4)
+	h.unnoted = true
+	h.loseEach(t)
+}
+
 // A note that is older than the rows, because a program wrote them that knows of none, is not believed: it would let an
 // agent go back without a word.
 func TestANoteThatIsOlderThanTheRowsIsNotBelieved(t *testing.T) {
@@ -75,7 +84,7 @@ func TestANoteThatIsOlderThanTheRowsIsNotBelieved(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	kept := len(n.rows) / 4 * 2
-	n.rows, n.last = n.rows[:kept:kept], n.rows[kept-1]
+	n.rows, n.end = n.rows[:kept:kept], n.rows[kept-1]
 	if err := c.exec("UPDATE mark SET tail=?", n.append(nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +125,9 @@ func TestARowThatIsNotedAndGoneIsDamage(t *testing.T) {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	for _, rows := range [][]int64{nil, {1, 8}, {3, 9, 3, 10, 4, 700}} {
-		n := &note{mark: 7, last: 900, rows: rows}
+		n := &note{mark: 7, end: 900, rows: rows}
 		b := n.append(nil)
-		if got := parseNote(b); got == nil || got.mark != 7 || got.last != 900 || !slices.Equal(got.rows, rows) {
+		if got := parseNote(b); got == nil || got.mark != 7 || got.end != 900 || !slices.Equal(got.rows, rows) {
 			t.Errorf("%v: got %+v", rows, got)
 		}
 		for i := range b {

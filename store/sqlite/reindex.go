@@ -56,6 +56,9 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	if err == nil {
 		err = s.tidy(ctx)
 	}
+	if err == nil && len(failed) == 0 {
+		err = s.catchUp(ctx)
+	}
 	if err = errors.Join(append(failed, err)...); err != nil {
 		return fmt.Errorf("reindex: %w", err)
 	}

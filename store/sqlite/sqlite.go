@@ -60,6 +60,7 @@ type Store struct {
 
 	looked    atomic.Int64 // listings read to list agents
 	lookBacks atomic.Int64 // pages read to find entries before the heads
+	relisted  relisted
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
@@ -161,7 +162,10 @@ func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 // Place is the id of the store in a file, whether it is there yet or not. What tells the store from its copies is
 // another file beside it, FILE-place: it survives a repair of FILE, and a copy of it is another. Where there is none
 // and nothing is to be written, the id is zero.
-func Place(path string, look bool) (perdure.Hash, error) { return disk.Place(path+"-place", look) }
+func Place(path string, look bool) (perdure.Hash, error) { return disk.Place(PlaceFile(path), look) }
+
+// PlaceFile is the file that tells a store from its copies.
+func PlaceFile(path string) string { return path + "-place" }
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }

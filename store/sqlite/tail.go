@@ -15,7 +15,7 @@ import (
 // note says whose the rows after mark are.
 type note struct {
 	mark int64
-	last int64   // the last row that there was
+	end  int64   // the last row that there was
 	rows []int64 // agent and rid, in turn
 }
 
@@ -30,7 +30,7 @@ func (n *note) append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, 0, 0, 0)
 	b = binary.AppendUvarint(b, uint64(n.mark))
-	b = binary.AppendUvarint(b, uint64(n.last))
+	b = binary.AppendUvarint(b, uint64(n.end))
 	before := n.mark
 	for i := 0; i < len(n.rows); i += 2 {
 		b = binary.AppendUvarint(b, uint64(n.rows[i+1]-before))
@@ -50,7 +50,7 @@ func parseNote(b []byte) *note {
 		return nil
 	}
 	r := &rowReader{b: b[4:]}
-	n := &note{mark: int64(r.uvarint()), last: int64(r.uvarint())}
+	n := &note{mark: int64(r.uvarint()), end: int64(r.uvarint())}
 	for rid := n.mark; ; {
 		by := int64(r.uvarint())
 		if by == 0 || r.bad {
@@ -82,7 +82,7 @@ func readNote(c *conn) (n *note, err error) {
 	if err != nil || n == nil {
 		return nil, err
 	}
-	switch _, later, err := c.number("SELECT 1 FROM log WHERE rid>? LIMIT 1", n.last); {
+	switch _, later, err := c.number("SELECT 1 FROM log WHERE rid>? LIMIT 1", n.end); {
 	case err == nil && later:
 		return nil, nil
 	case err != nil && !corrupt(err): // where the last rows are damaged, the note says which they were
@@ -96,11 +96,11 @@ func (w *writer) note() error {
 	if w.noted == w.next {
 		return nil
 	}
-	w.last.mark, w.last.last, w.last.rows = w.mark, w.next-1, w.last.rows[:0]
+	w.noting.mark, w.noting.end, w.noting.rows = w.mark, w.next-1, w.noting.rows[:0]
 	for _, v := range w.tail {
-		w.last.rows = append(w.last.rows, integer(v))
+		w.noting.rows = append(w.noting.rows, integer(v))
 	}
-	w.buffer = w.last.append(w.buffer[:0])
+	w.buffer = w.noting.append(w.buffer[:0])
 	text := "UPDATE mark SET tail=?2 WHERE rid=?1"
 	if w.moved {
 		text = "UPDATE mark SET rid=?1, tail=?2"
@@ -118,7 +118,7 @@ func (w *writer) note() error {
 func tailFrom(c *conn, key, from, before, n int64, back bool) (rows []storedRow, err error) {
 	note, err := readNote(c)
 	if err == nil && note == nil {
-		err = fmt.Errorf("%w: nothing says any more which rows are whose", errRow)
+		err = errUnnoted
 	}
 	if err != nil {
 		return nil, err

@@ -1,16 +1,20 @@
 package sqlite
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // wary is how the committer goes on in a file with a damaged page. Each request has a transaction of its own then, so
 // that who does not need the page is not kept from going on. SQLite commits nothing more in a transaction that has met
 // the page, not even what has been read another way: so what a request has to know is read by another connection.
 type wary struct {
-	met      bool  // a damaged page was
-	apart    bool  // a request is being applied so
-	side     *conn // that reads
+	met      bool  // the committer has met a damaged page
+	apart    bool  // it is applying a request in a transaction of its own
+	side     *conn // what that request has to know is read here
 	stuck    bool  // recent or places is damaged: nothing is moved there
-	unmarked bool  // mark is
+	unmarked bool  // mark is damaged: nothing is noted there
 }
 
 // eyes is the connection that reads what a request has to know before it writes.
@@ -21,17 +25,18 @@ func (w *writer) eyes() *conn {
 	return w.conn
 }
 
-// singly applies each request of a batch in a transaction of its own. Damage is what the batch met, if it was tried: of
+// singly applies each request of a batch in a transaction of its own, and returns those that an error keeps it from:
+// what came before them is committed, or has an error of its own. Damage is what the batch met, if it was tried: of
 // that nothing has been committed, and nothing is uncertain. It is no reason to open the file anew.
-func (w *writer) singly(batch []*request, damage error) (err error) {
+func (w *writer) singly(batch []*request, damage error) (rest []*request, err error) {
 	w.met = true
 	if w.side == nil {
 		if w.side, err = dial(w.file, "rw", readerPragmas...); err != nil {
-			return err
+			return batch, err
 		}
 	}
 	defer w.unknow()
-	for _, r := range batch {
+	for i, r := range batch {
 		w.unknow()
 		err := damage
 		switch {
@@ -43,11 +48,14 @@ func (w *writer) singly(batch []*request, damage error) (err error) {
 		if corrupt(err) {
 			r.err, err = fmt.Errorf("nothing of it was written: %w", err), nil
 		}
+		if errors.Is(err, context.Canceled) { // whoever asked for it has left while the file was locked
+			r.err, err = context.Canceled, nil
+		}
 		if err != nil {
-			return err
+			return batch[i:], err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // single applies one request. Where it finds that an index cannot be written that others can do without, it is applied

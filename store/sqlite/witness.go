@@ -28,6 +28,8 @@ type Witness struct {
 	c     *conn
 	store string                       // where agents are seen
 	fresh map[perdure.AgentID]Sighting // not written yet
+	kept  map[perdure.AgentID]Sighting // as the file has them, while no other connection writes to it
+	as    int64                        // the version of the file that kept is of
 	timer *time.Timer
 	looks bool      // it is only asked
 	eager bool      // it is told what nothing else knows
@@ -264,12 +266,46 @@ func (w *Witness) Sighting(id perdure.AgentID) (Sighting, error) {
 	if s, ok := w.fresh[id]; ok {
 		return s, nil
 	}
+	current := w.current()
+	if s, ok := w.kept[id]; ok && current {
+		return s, nil
+	}
 	var out Sighting
 	err := w.rows(" WHERE agent = ?", func(s Sighting) { out = s }, id[:])
 	if err != nil {
 		return out, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), w.failed(err))
 	}
+	if current {
+		w.keep(id, out)
+	}
 	return out, nil
+}
+
+// maxKept bounds what is kept of the file, at about 200 bytes each.
+const maxKept = 1 << 14
+
+// current forgets what is kept if another connection has written to the file since, and reports whether what is read
+// now may be kept: the file was opened to be written, and can be asked. To ask for its version costs a fraction of what
+// a row does. The caller holds the lock.
+func (w *Witness) current() bool {
+	if w.looks || w.shut || w.blind || w.c == nil {
+		clear(w.kept)
+		return false
+	}
+	version, found, err := w.c.number("PRAGMA data_version")
+	if err != nil || !found || version != w.as {
+		clear(w.kept)
+		w.as = version
+	}
+	return err == nil && found
+}
+
+// keep notes what the file has of an agent. The caller holds the lock.
+func (w *Witness) keep(id perdure.AgentID, s Sighting) {
+	if w.kept == nil || len(w.kept) >= maxKept {
+		w.kept = map[perdure.AgentID]Sighting{}
+	}
+	w.kept[id] = s
 }
 
 // Sightings yields all that was seen, also what is not written yet. After an error it yields nothing more: what else
@@ -424,6 +460,9 @@ func (w *Witness) write() {
 		return
 	}
 	err := w.c.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		w.current() // from here on nobody else writes
+	}
 	for id, s := range w.fresh {
 		if err != nil {
 			break
@@ -444,6 +483,11 @@ func (w *Witness) write() {
 	}
 	if w.failed(err) == nil { // SQLite opens what it cannot write as read-only, and then goes on so
 		w.err, w.blind = nil, false
+		for id, s := range w.fresh { // of one that is not kept, the file may have had more
+			if was, ok := w.kept[id]; ok && s.Seq >= was.Seq {
+				w.kept[id] = s
+			}
+		}
 		clear(w.fresh)
 		_, _, _ = w.c.number("PRAGMA wal_checkpoint(PASSIVE)") // the next one does what this one could not
 	}
@@ -456,6 +500,7 @@ func (w *Witness) regain() bool {
 	if w.c != nil {
 		_ = w.c.close() // nothing was written
 	}
+	clear(w.kept) // the versions of two connections say nothing about each other
 	w.lost = nil
 	if w.c, w.err = writeWitness(w.path); w.err == nil {
 		w.blind = false
@@ -490,6 +535,7 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.fresh, id)
+	delete(w.kept, id)
 	switch {
 	case w.looks || w.shut:
 		return errShut
@@ -508,6 +554,7 @@ func (w *Witness) Unplace(id perdure.AgentID) error {
 		s.Store = ""
 		w.fresh[id] = s
 	}
+	delete(w.kept, id)
 	switch {
 	case w.looks || w.shut:
 		return errShut

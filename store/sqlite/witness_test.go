@@ -245,3 +245,45 @@ func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
 		}
 	}
 }
+
+// What a witness keeps at hand is what the file has, whoever wrote it.
+func TestWitnessesOfOneFileSeeWhatTheOthersSaw(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "witness.db")
+	id := perdure.AgentID(perdure.HashOf([]byte("agent")))
+	heads := func(n int64) perdure.Hash { return perdure.HashOf([]byte{byte(n)}) }
+	var both []*sqlite.Witness
+	for range 2 {
+		w, err := sqlite.OpenWitness(path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Eager() // each sighting is in the file when See returns
+		t.Cleanup(func() { _ = w.Close() })
+		both = append(both, w)
+	}
+	wants := func(when string, want int64) {
+		t.Helper()
+		for i, w := range both {
+			for range 2 { // the second time it may be at hand
+				s, err := w.Sighting(id)
+				if err != nil || s.Seq != want || want > 0 && (len(s.Heads) != 1 || s.Heads[0] != heads(want)) {
+					t.Errorf("%s: witness %d says %d %v, %v; want %d", when, i, s.Seq, s.Heads, err, want)
+				}
+			}
+		}
+	}
+	wants("at first", 0)
+	for n := int64(1); n < 20; n++ {
+		both[n%2].See(id, n, []perdure.Hash{heads(n)})
+		wants("after a sighting", n)
+	}
+	both[0].See(id, 5, []perdure.Hash{heads(5)})
+	wants("after an older sighting", 19)
+	if err := both[1].Forget(id); err != nil {
+		t.Fatal(err)
+	}
+	wants("after it was forgotten", 0)
+	both[1].See(id, 3, []perdure.Hash{heads(3)})
+	both[0].See(id, 2, []perdure.Hash{heads(2)}) // what it has kept is that nothing was seen
+	wants("after one saw less than another", 3)
+}

@@ -70,7 +70,8 @@ func (r Run) notes(t *Table) {
 // settings are the settings of a run as one word each, in a fixed order.
 func settings(m map[string]any) string {
 	var words []string
-	for _, k := range []string{"agents", "steps", "history", "writers", "each", "payload", "effect", "sync"} {
+	for _, k := range []string{"agents", "steps", "nodes", "history", "writers", "each", "payload", "effect",
+		"sync"} {
 		if v, ok := m[k]; ok {
 			words = append(words, fmt.Sprintf("%s=%v", k, v))
 		}

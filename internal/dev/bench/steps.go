@@ -3,9 +3,11 @@ package bench
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -17,6 +19,7 @@ type Open func(ctx context.Context) (perdure.Store, error)
 // Steps are the settings of the steps workload.
 type Steps struct {
 	Agents  int             // at work at once
+	Nodes   int             // that share the store and claim the agents; zero: none do
 	Steps   int             // of each agent
 	Payload int             // bytes each step returns
 	Effect  perdure.Effect  // class of the tool that does the step
@@ -51,7 +54,13 @@ func (s Steps) Run(ctx context.Context, open Open) (*Figures, error) {
 		"payload": s.Payload, "effect": s.Effect.String()}}
 	runtime.GC()
 	m := startMeter(store)
-	if err := w.run(ctx, ids); err != nil {
+	if s.Nodes > 0 {
+		f.Settings["nodes"] = s.Nodes
+		err = w.share(ctx, open)
+	} else {
+		err = w.run(ctx, ids)
+	}
+	if err != nil {
 		return nil, err
 	}
 	m.stop(f, s.Agents*s.Steps)
@@ -85,6 +94,9 @@ type stepWork struct {
 	mu   sync.Mutex
 	last map[perdure.AgentID]time.Time
 	laps []time.Duration
+
+	ended atomic.Int64  // agents that were told to end
+	all   chan struct{} // closed when all were
 }
 
 func newWork(store perdure.Store, set Steps) (*stepWork, error) {
@@ -92,7 +104,7 @@ func newWork(store perdure.Store, set Steps) (*stepWork, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &stepWork{set: set, last: map[perdure.AgentID]time.Time{},
+	w := &stepWork{set: set, all: make(chan struct{}), last: map[perdure.AgentID]time.Time{},
 		laps: make([]time.Duration, 0, min(set.Agents*set.Steps, 1<<12))}
 	payload := make([]byte, set.Payload)
 	if _, err := rand.Read(payload); err != nil {
@@ -124,11 +136,46 @@ func (w *stepWork) advisor() perdure.Advisor {
 	return perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 		turn := a.Fold().Turns
 		if turn >= int64(w.set.Steps) {
+			if w.ended.Add(1) == int64(w.set.Agents) {
+				close(w.all)
+			}
 			return perdure.Advice{Actions: []perdure.Action{perdure.End{Signal: perdure.OK}}}, nil
 		}
 		args, err := perdure.DataOf(map[string]any{"step": turn})
 		return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "step", Args: args}}}, err
 	})
+}
+
+// share has nodes of their own work on the agents until all have ended. They claim what is due, as nodes on several
+// machines do, and give way to each other.
+func (w *stepWork) share(ctx context.Context, open Open) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, w.set.Nodes)
+	for range w.set.Nodes {
+		store, err := open(ctx)
+		if err != nil {
+			stop()
+			wg.Wait()
+			return err
+		}
+		n := &perdure.Node{Store: store, Key: w.node.Key, Policy: permit, Tools: w.node.Tools,
+			Advisors: w.node.Advisors}
+		wg.Go(func() { errs <- errors.Join(n.Run(ctx), store.Close()) })
+	}
+	select {
+	case <-w.all:
+	case <-ctx.Done():
+	}
+	err := ctx.Err()
+	stop()
+	wg.Wait()
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // run works on the agents until all have ended.

@@ -110,7 +110,12 @@ func stepsLoad(h *Host) *Workload {
 		payload(&set.Payload, "payload", 0, "bytes each step returns"),
 		{Name: "effect", To: &effect, Of: perdure.Effect(0).CanonNames()[1:],
 			Usage: "class of the step: once takes two commits, the others one"},
+		{Name: "nodes", To: &set.Nodes, Usage: "nodes that share the store and claim the agents, on a server only " +
+			"(default: none do, and nothing is claimed)"},
 	}, Refuse: func() (err error) {
+		if set.Nodes < 0 || set.Nodes > 0 && !p.OnServer() {
+			return errors.New("--nodes: want at least 1, with --store postgres://… or nats://…")
+		}
 		set.Effect, err = view.ParseName[perdure.Effect]("--effect", effect)
 		return err
 	}, Run: func(ctx context.Context) (Measured, error) {
