@@ -57,7 +57,7 @@ type Advice struct {
 	Text       string   `canon:"4,text,omitzero,verbatim"`
 	Usage      *Usage   `canon:"5,usage,optional"`
 	Shown      *Shown   `canon:"6,shown,optional"`
-	Seen       []Hash   `canon:"7,seen,omitzero"`             // the events of the inbox it was shown
+	Seen       []Hash   `canon:"7,seen,omitzero"`             // the events it was shown, also any that left the inbox
 	Summary    string   `canon:"8,summary,omitzero,verbatim"` // stands for the transcript before this entry
 	Signal     Signal   `canon:"9,signal,omitzero"`           // how asking ended, when not ok
 	RetryAfter int64    `canon:"10,retry_after_ms,omitzero"`

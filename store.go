@@ -235,8 +235,8 @@ type Watcher interface {
 // next position.
 type Feeder interface {
 	// Feed yields what arrived after a position, oldest first, over all agents, and ends where there is nothing more
-	// for now. What it costs depends on what is new. After a position behind the end it yields an error wrapping
-	// ErrNotFound: that is of another feed.
+	// for now. What Heads showed is in it from then on, unless another write is stuck. What it costs depends on what is
+	// new. After a position behind the end it yields an error wrapping ErrNotFound: that is of another feed.
 	Feed(ctx context.Context, after Cursor) iter.Seq2[Item, error]
 	// FeedEnd returns the id of the feed, and the position of what arrived last.
 	FeedEnd(ctx context.Context) (feed Hash, end Cursor, err error)

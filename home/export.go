@@ -80,8 +80,8 @@ func (x *Exported) Text() string {
 }
 
 // Export writes an agent as a capsule. One of less than the whole memory begins with a snapshot, which is written if
-// there is none. With Move the seat is handed over first, so that the capsule says so. An agent whose seat goes to
-// whoever takes it first leaves once: further copies are refused.
+// there is none. With Move the seat is handed over first, so that the capsule says so; to do both again, after a crash
+// for one, says that all such files are one. An agent whose seat goes to whoever takes it first leaves in no other way.
 func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, e Export) (*Exported, error) {
 	if err := e.Check(false, false); err != nil {
 		return nil, err
@@ -94,9 +94,12 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	// one that arrived here with its seat is taken first, and handed over anew
-	if err := loose(a, place); err != nil && !e.begun && (!e.Move || a.Fold().HandedOver(place)) {
+	if err := loose(a, place); err != nil && !e.begun && !e.Move {
 		return nil, err
+	}
+	if e.Move && a.Fold().SeatLoose() && a.Fold().HandedOver(place) {
+		h.note("its seat was handed over before, to whoever takes it first: import one file only, of this one and " +
+			"those before it, and destroy the others")
 	}
 	if e.File == "" && e.Out == nil {
 		e.File = capsule.FileName(a.Fold().Intent.Name, id)
@@ -121,8 +124,8 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	}
 	if err != nil && w.handed {
 		err = perdure.WithHint(err,
-			"its seat was handed over before that: destroy what was written of the file, take the seat back with "+
-				"perdure seat take "+view.Callable(a)+" --why TEXT --yes, and move it again")
+			"its seat was handed over before that: move it again with perdure export --move, or take the seat back "+
+				"with perdure seat take "+view.Callable(a)+" --why TEXT")
 	}
 	if err != nil {
 		return nil, err

@@ -48,8 +48,7 @@ func loose(a *perdure.Agent, place perdure.Hash) error {
 }
 
 // move passes an agent to another place, and its seat with it: all that is known first, so that little is left to pass
-// once nobody works on it here. To do it again does no harm where the seat goes to a key. What is held there keeps its
-// seat here.
+// once nobody works on it here. To do it again does no harm. What is held there keeps its seat here.
 func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure.Key) (*exchange.Synced, error) {
 	s, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil || s.Kept != "" {
@@ -64,11 +63,8 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	l.moves = true // this is the one copy that leaves with the seat
 	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil {
-		hint := "its seat was handed over: take it back with perdure seat take " + id.Short() + " --why TEXT"
-		if !to.IsZero() {
-			hint += ", or run the same command again"
-		}
-		return s, perdure.WithHint(err, hint)
+		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
+			"perdure seat take "+id.Short()+" --why TEXT")
 	}
 	if last.Pushed != nil {
 		s.Pushed = last.Pushed // signed, over all heads that are there now

@@ -54,8 +54,9 @@ var register = porcupine.NondeterministicModel{
 
 // history records what goroutines do with one agent.
 type history struct {
-	mu  sync.Mutex
-	ops []porcupine.Operation
+	calls *atomic.Int64 // of all histories
+	mu    sync.Mutex
+	ops   []porcupine.Operation
 }
 
 func (h *history) note(client int, in call, began time.Time, out answer) {
@@ -63,6 +64,7 @@ func (h *history) note(client int, in call, began time.Time, out answer) {
 	if out.unknown {
 		end = 1 << 62 // it may still happen
 	}
+	h.calls.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops = append(h.ops,
@@ -70,8 +72,8 @@ func (h *history) note(client int, in call, began time.Time, out answer) {
 }
 
 // race has clients append to one agent, each on the head it saw last, and look at it, through several handles.
-func race(t *testing.T, stores []*Store, w *writer, clients, calls int) *history {
-	h := &history{}
+func race(t *testing.T, stores []*Store, w *writer, clients, calls int, made *atomic.Int64) *history {
+	h := &history{calls: made}
 	root := w.agent
 	h.note(1000, call{name: root.Heads()[0]}, time.Now(), answer{added: true})
 	var group sync.WaitGroup
@@ -141,14 +143,17 @@ func histories(t *testing.T, few int) int {
 	return few
 }
 
-// perFault is how many histories begin before something has to go wrong again.
-const perFault = 25
+const (
+	perFault = 25 // how many histories begin before something has to go wrong again
+	between  = 8  // how many calls come to an end before that: faults alone would stop a slow machine for good
+)
 
 // check races clients on so many agents, while something goes wrong again and again, and checks each history: there is
 // an order of its calls in which each compared the heads it found, and nothing that was acknowledged is gone.
 func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func()) {
 	stop, over := make(chan struct{}), make(chan struct{})
-	pace, faults := make(chan struct{}, n+perFault), 0
+	pace, faults, next := make(chan struct{}, n+perFault), 0, int64(0)
+	var calls, refused, unknown, faulty atomic.Int64
 	allow := func() {
 		for range perFault {
 			select {
@@ -165,14 +170,17 @@ func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func
 			case <-stop:
 				return
 			case <-time.After(every):
-				allow() // those that are hit
-				wrong()
-				faults++
 			}
+			if calls.Load() < next {
+				continue
+			}
+			next = calls.Load() + between
+			allow() // those that are hit
+			wrong()
+			faults++
 		}
 	}()
 	var group sync.WaitGroup
-	var calls, refused, unknown, faulty atomic.Int64
 	slots := make(chan struct{}, 16)
 	for range n {
 		<-pace
@@ -180,14 +188,13 @@ func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func
 		group.Go(func() {
 			defer func() { <-slots }()
 			w := newWriter(t, stores[0])
-			h := race(t, stores, w, 4, 4)
+			h := race(t, stores, w, 4, 4, &calls)
 			if result := porcupine.CheckOperations(register.ToModel(), h.ops); !result {
 				faulty.Add(1)
 				t.Errorf("a history of %d calls has no order", len(h.ops))
 			}
 			for _, op := range h.ops {
 				out := op.Output.(answer)
-				calls.Add(1)
 				if !op.Input.(call).look && !out.added && !out.unknown {
 					refused.Add(1)
 				}
@@ -245,7 +252,7 @@ func (h *history) lost(t *testing.T, s *Store, id perdure.AgentID) {
 
 // TestAHistoryWithoutOrderIsFound proves that the check can fail: two appends on one head that were both acknowledged.
 func TestAHistoryWithoutOrderIsFound(t *testing.T) {
-	h := &history{}
+	h := &history{calls: new(atomic.Int64)}
 	a, b, c := perdure.HashOf([]byte("a")), perdure.HashOf([]byte("b")), perdure.HashOf([]byte("c"))
 	now := time.Now()
 	h.note(0, call{name: a}, now, answer{added: true})

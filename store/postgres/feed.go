@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,29 +20,49 @@ import (
 //	position, or the transaction has ended, and who looks from now on sees what it wrote.
 //
 // Nothing can therefore arrive at or below the horizon later. Other transactions on the server, however long, do not
-// matter.
+// matter. What the heads show may be beyond it for as long as a write of this store takes: a reader waits for that.
 
 // horizonText is the lowest position that a transaction under way has announced.
 const horizonText = `SELECT min(((classid::bigint<<32)|objid::bigint) & 281474976710655) FROM pg_locks WHERE locktype='advisory' AND objsubid=1
 	AND database=(SELECT oid FROM pg_database WHERE datname=current_database()) AND classid::bigint>>16=$1`
 
-// horizon is the position up to which everything that ever arrives has arrived.
-func (s *Store) horizon(ctx context.Context) (at int64, err error) {
+// stuck is after how long a reader of the feed no longer waits for writes under way.
+const stuck = 500 * time.Millisecond
+
+// horizon is the position up to which everything that ever arrives has arrived. All that was visible when it was called
+// is at or before it, unless a write is stuck.
+func (s *Store) horizon(ctx context.Context) (int64, error) {
+	at, last, err := s.horizonNow(ctx)
+	want, began := last, time.Now()
+	for pause := time.Millisecond; err == nil && at < want && time.Since(began) < stuck; pause *= 2 {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+		at, _, err = s.horizonNow(ctx)
+	}
+	return at, err
+}
+
+// horizonNow is the horizon, and the last position given.
+func (s *Store) horizonNow(ctx context.Context) (at, last int64, err error) {
 	b := &pgx.Batch{}
 	b.Queue(s.sql("SELECT last_value FROM ~pos"))
 	b.Queue(horizonText, s.server.tag>>48)
 	sent := s.pool.SendBatch(ctx, b)
 	var under *int64
-	if err = sent.QueryRow().Scan(&at); err == nil {
+	if err = sent.QueryRow().Scan(&last); err == nil {
 		err = sent.QueryRow().Scan(&under)
 	}
 	if e := sent.Close(); err == nil {
 		err = e
 	}
+	at = last
 	if under != nil {
 		at = min(at, *under)
 	}
-	return at, err
+	return at, last, err
 }
 
 // Feed implements perdure.Feeder.
