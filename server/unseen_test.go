@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -55,12 +56,21 @@ func bodies(id perdure.AgentID) map[string]any {
 		"answer-agent": client.Answer{Text: "yes"}, "settle-agent": client.Settle{Decision: zero, Signal: "ok"},
 		"grant-agent": client.Grant{Calls: 1}, "edit-agent": client.Edit{Labels: map[string]string{"a": "b"}},
 		"approve-action": client.Ballot{Digest: zero}, "deny-action": client.Ballot{Digest: zero},
-		"prepare-vote": client.ToSign{Ballot: client.Ballot{Digest: zero}, Key: zero, Name: "me"},
+		"prepare-vote": client.ToSign{Ballot: client.Ballot{Digest: zero}, Key: anyKey().String(), Name: "me"},
 		"take-vote":    client.Signed{Entries: [][]byte{{0}}}, "make-link": client.NewLink{Digest: zero},
 		"explain-policy": client.Why{Tool: "pay"},
 		"send-missing":   map[string]any{"agent": id.String(), "heads": []string{}},
 	}
 }
+
+// anyKey is a key of somebody.
+var anyKey = sync.OnceValue(func() perdure.Key {
+	s, err := perdure.GenerateSigner("somebody")
+	if err != nil {
+		panic(err)
+	}
+	return s.Key()
+})
 
 // operations are all that the API has, by path and method.
 func operations(t *testing.T, w *world) (found map[string]map[string]string) {
@@ -159,11 +169,16 @@ func (w *world) absent(name, token, method, path, op string, id perdure.AgentID)
 		codes = append(codes, code)
 		texts = append(texts, strings.NewReplacer(one.String(), "ID", one.Short(), "ID").Replace(string(text)))
 	}
-	if w.clean(name+": "+op, texts[0], nil); codes[0] != codes[1] || texts[0] != texts[1] {
+	w.clean(name+": "+op, texts[0], nil)
+	switch op {
+	case "take-entries", "take-vote": // what comes is read before the agent is, and would make one that is not there
+		return
+	}
+	if codes[0] != codes[1] || texts[0] != texts[1] {
 		w.t.Errorf("%s: %s of an agent that keeps documents: %d %s\nof one that is not there: %d %s", name, op,
 			codes[0], texts[0], codes[1], texts[1])
 	}
-	if method == http.MethodPost && (codes[0] == 400 || codes[0] == 422) && op != "take-entries" {
+	if method == http.MethodPost && (codes[0] == 400 || codes[0] == 422) {
 		w.t.Errorf("%s: %s did not come as far as the agent: bodies lacks a good one: %d %s", name, op, codes[0],
 			texts[0])
 	}
@@ -178,7 +193,8 @@ func (w *world) absentName(name, token, method, path, op string) {
 			body = bodies(perdure.AgentID{1})[op]
 		}
 		code, _, text := w.raw(token, method, strings.ReplaceAll(path, "{agent}", called), body)
-		if w.clean(name+": "+op, string(text), nil); code < 400 {
+		said := strings.ReplaceAll(string(text), called, "")
+		if w.clean(name+": "+op, said, nil); code < 400 {
 			w.t.Errorf("%s: %s of %s: %d %s", name, op, called, code, text)
 		}
 	}
@@ -192,7 +208,7 @@ func (w *world) clean(what, text string, keepers []perdure.AgentID) {
 		words = append(words, id.String())
 	}
 	for _, word := range words {
-		if strings.Contains(strings.ReplaceAll(text, "there is no agent \"workspace-", ""), word) {
+		if strings.Contains(text, word) {
 			w.t.Errorf("%s tells of %s: %.400s", what, word, text)
 		}
 	}
