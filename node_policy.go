@@ -23,14 +23,8 @@ func (n *Node) runtimeVerdict(rule string) Verdict {
 // verdict is what policy says, within the bounds no policy can widen: the agent's own tools, budget and scope. Going to
 // sleep and ending cost nothing, so no budget stands in their way.
 func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict {
-	if rule, reason := bounds(a.fold, r.Action, d); rule != "" {
-		return Verdict{Answer: Deny, Rules: []string{"runtime." + rule}, Reason: reason}
-	}
-	if x, ok := r.Action.(Execute); ok { // before policy and people: they judge what the tool would do, or nothing
-		if err := n.checkArguments(&x); err != nil {
-			reason := clipped(fmt.Sprintf("arguments of %s: %v", x.Tool, err), maxArgumentReason)
-			return Verdict{Answer: Deny, Rules: []string{ruling.Arguments}, Reason: reason}
-		}
+	if v, forbidden := n.forbids(a, r.Action, d); forbidden {
+		return v
 	}
 	if n.Policy == nil && !rests(r.Action) {
 		return Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy: everything is denied"}
@@ -46,6 +40,39 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 		return Verdict{Reason: "policy gave an answer that does not exist"}
 	}
 	return v
+}
+
+// forbids is the verdict of the runtime itself on an action that it denies without asking policy or people.
+func (n *Node) forbids(a *Agent, act Action, d *Decision) (v Verdict, forbidden bool) {
+	if rule, reason := bounds(a.fold, act, d); rule != "" {
+		return Verdict{Answer: Deny, Rules: []string{"runtime." + rule}, Reason: reason}, true
+	}
+	if x, ok := act.(Execute); ok { // before policy and people: they judge what the tool would do, or nothing
+		if err := n.checkArguments(&x); err != nil {
+			reason := clipped(fmt.Sprintf("arguments of %s: %v", x.Tool, err), maxArgumentReason)
+			return Verdict{Answer: Deny, Rules: []string{ruling.Arguments}, Reason: reason}, true
+		}
+	}
+	return v, false
+}
+
+// Forbids is the verdict of the runtime itself on an action that this node denies whatever policy says: the agent has
+// ended, its bounds do not include the action, or the arguments do not fit the tool. Otherwise policy is asked.
+func (n *Node) Forbids(a *Agent, act Action) (v Verdict, forbidden bool, err error) {
+	if err := n.init(); err != nil {
+		return v, false, err
+	}
+	if a.fold.Ended != nil {
+		return Verdict{Answer: Deny, Rules: []string{"runtime.ended"}, Reason: "the agent has ended"}, true, nil
+	}
+	d := new(Decision)
+	if x, ok := act.(Execute); ok {
+		spec, _ := n.spec(x.Tool)
+		reserve := spec.Reserve.Plus(Spend{Calls: 1})
+		d.Reserve = &reserve
+	}
+	v, forbidden = n.forbids(a, act, d)
+	return v, forbidden, nil
 }
 
 // rests reports whether an action makes an agent do less: it sleeps or ends.

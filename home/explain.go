@@ -58,9 +58,21 @@ func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQu
 	if set != nil {
 		answer := set.ExplainFacts(facts)
 		e.Verdict, e.Rules = &answer.Verdict, answer.Rules
+		slices.SortStableFunc(e.Rules, func(a, b policy.RuleReport) int { return rank(a) - rank(b) })
+	}
+	if e.Runtime != nil {
+		e.Runtime.Policy, e.Verdict = e.Verdict, &e.Runtime.Verdict
 	}
 	e.Facts = facts
 	return e, nil
+}
+
+// rank orders rules: those that apply come first, or have no answer, which denies.
+func rank(r policy.RuleReport) int {
+	if r.Matched || r.Fault != "" {
+		return 0
+	}
+	return 1
 }
 
 // proposed is the facts of something that has not been decided.
@@ -94,7 +106,33 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	}
 	r.Node, r.Approvals = node, x.Approvals
 	e.Action = view.ActionText(r.Action)
+	if e.Runtime, err = h.forbids(ctx, s, at.Agent, r.Action); err != nil {
+		return nil, err
+	}
 	return policy.FactsOf(at.Agent, r, time.Now())
+}
+
+// forbids is what the runtime says of an action by itself, as a node with the tools of this home would; nil: it asks
+// policy. Tools of MCP servers are not known here, and their arguments are not looked at.
+func (h *Home) forbids(ctx context.Context, s perdure.Store, a *perdure.Agent, act perdure.Action) (*ByRuntime, error) {
+	key, err := h.Key()
+	if key == nil && err == nil {
+		key, err = perdure.GenerateSigner(KeyName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, p := &perdure.Node{Store: s, Key: key}, new(Powers)
+	if p.Fill(h) == nil { // what is wrong with the tools here is said by classOf
+		p.Servers, p.ownServers, p.Effects, p.Trusted = nil, nil, nil, nil
+		_ = p.equip(ctx, h, n)
+		defer func() { _ = p.Close() }() // nothing was begun with them
+	}
+	v, forbidden, err := n.Forbids(a, act)
+	if err != nil || !forbidden {
+		return nil, err
+	}
+	return &ByRuntime{Verdict: v}, nil
 }
 
 // classOf is the class of a tool that nodes here have. Where that cannot be told it is once, and the note says so: what
@@ -229,9 +267,16 @@ type Explained struct {
 	Action   string              `json:"action"`
 	Note     string              `json:"note,omitempty"` // what is assumed
 	Recorded *Recorded           `json:"recorded,omitempty"`
+	Runtime  *ByRuntime          `json:"runtime,omitempty"` // the runtime denies it and asks no policy
 	Verdict  *perdure.Verdict    `json:"verdict,omitempty"` // none: policy was not asked
 	Rules    []policy.RuleReport `json:"rules,omitempty"`
 	Facts    map[string]any      `json:"facts"`
+}
+
+// ByRuntime is a denial by the runtime itself.
+type ByRuntime struct {
+	Verdict perdure.Verdict  `json:"verdict"`
+	Policy  *perdure.Verdict `json:"policy,omitempty"` // what policy would say if it were asked
 }
 
 // Recorded is a decision as it stands in memory.

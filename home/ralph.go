@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/ralph"
 	"github.com/perdure/perdure/workspace/tasks"
@@ -47,7 +49,7 @@ func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string
 	if h.Dir == "" {
 		return nil, perdure.Invalid(errors.New("ralph needs a home, where attempts leave their traces"))
 	}
-	if err := x.bounded(); err != nil {
+	if err := errors.Join(x.bounded(), x.runnable()); err != nil {
 		return nil, err
 	}
 	var err error
@@ -98,6 +100,25 @@ func (x *Ralph) bounded() error {
 		if n < 0 {
 			return perdure.Invalid(fmt.Errorf("--%s is below zero; 0 is no bound", name))
 		}
+	}
+	return nil
+}
+
+// runnable refuses a program that is not there: no attempt at any task can come of it, so none is counted.
+func (x *Ralph) runnable() error {
+	if len(x.Process.Argv) == 0 {
+		return nil
+	}
+	name := x.Process.Argv[0]
+	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
+		name = filepath.Join(x.Process.Dir, name) // where it runs
+		if !strings.ContainsRune(name, '/') {
+			name = "./" + name
+		}
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return perdure.WithHint(perdure.Missing(fmt.Sprintf("cannot run %s: %v; no task was begun",
+			view.Quoted(x.Process.Argv[0]), errors.Unwrap(err))), "name a program in $PATH, or the path of one")
 	}
 	return nil
 }

@@ -31,13 +31,62 @@ func Changed(m *perdure.Mutate) []string {
 	return names
 }
 
-// editText says what an edit changed.
-func editText(m *perdure.Mutate, set map[string]perdure.Data) string {
-	names := Changed(m)
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		names = append(names, "state "+name)
+// changedTo are the fields a mutation names, each with what it becomes.
+func changedTo(m *perdure.Mutate) []string {
+	texts := Changed(m)
+	for i, name := range texts {
+		texts[i] += " to " + map[string]func() string{
+			"goal":     func() string { return Quoted(*m.Goal) },
+			"kind":     func() string { return Quoted(*m.Kind) },
+			"inputs":   func() string { return DataText(m.Inputs) },
+			"labels":   func() string { return Quoted(m.Labels) },
+			"scope":    func() string { return *m.Scope },
+			"budget":   func() string { return budgetText(m.Budget) },
+			"deadline": m.Deadline.String,
+			"tools":    func() string { return Quoted(m.Tools) },
+			"depth":    func() string { return fmt.Sprint(*m.Depth) },
+		}[name]()
 	}
-	return "changes " + strings.Join(names, ", ") + Noted(m.Note)
+	return texts
+}
+
+// budgetText is a limit for people.
+func budgetText(b *perdure.Budget) string {
+	var parts []string
+	if b.Cost != nil {
+		parts = append(parts, dollars(*b.Cost))
+	}
+	if b.Tokens != nil {
+		parts = append(parts, Several(*b.Tokens, "token"))
+	}
+	if b.Calls != nil {
+		parts = append(parts, Several(*b.Calls, "call"))
+	}
+	if len(parts) == 0 {
+		return "no limit"
+	}
+	return strings.Join(parts, " and ")
+}
+
+// editText says what an edit changed, and to what.
+func editText(m *perdure.Mutate, set map[string]perdure.Data) string {
+	texts := changedTo(m)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		texts = append(texts, "state "+name+" to "+DataText(set[name]))
+	}
+	return "changes " + strings.Join(texts, ", ") + Noted(m.Note)
+}
+
+// settleText says what somebody found out about an effect; act is that, if it is known.
+func settleText(s *perdure.Settle, act perdure.Action) string {
+	what := "settles " + s.Decision.Short() + " as " + s.Signal.String()
+	if act != nil {
+		what += ": " + ActionText(act)
+	}
+	if s.Result != nil {
+		what += ", result " + DataText(s.Result)
+	}
+	return what + Noted(s.Note)
 }
 
 // microdollars are the units money is counted in.
@@ -136,7 +185,9 @@ func (n *narrator) line(e *perdure.Entry) Line {
 		l.What = EventText(&b)
 		switch s := b.Notice.(type) {
 		case perdure.Settle:
-			l.Signal, l.Tool = s.Signal, toolName(n.decided[s.Decision])
+			l.Act = n.decided[s.Decision]
+			l.Signal, l.Tool = s.Signal, toolName(l.Act)
+			l.What = eventText(&b, l.Act)
 		case perdure.Approval:
 			l.Act = n.decided[s.Decision]
 		}
@@ -221,7 +272,10 @@ func eventName(name string) string {
 }
 
 // EventText is an event in a line.
-func EventText(b *perdure.Event) string {
+func EventText(b *perdure.Event) string { return eventText(b, nil) }
+
+// eventText is EventText of an event about an action, if that is known.
+func eventText(b *perdure.Event, act perdure.Action) string {
 	what := b.Name
 	switch n := b.Notice.(type) {
 	case nil:
@@ -233,7 +287,7 @@ func EventText(b *perdure.Event) string {
 		}
 		what += Noted(n.Note)
 	case perdure.Settle:
-		what = "settles " + n.Decision.Short() + Noted(n.Note)
+		what = settleText(&n, act)
 	case perdure.Grant:
 		what = "grants " + spendText(n.Amount) + Noted(n.Note)
 	case perdure.Pause:
@@ -303,7 +357,7 @@ func ActionText(a perdure.Action) string {
 		}
 		return a.Tool + " " + DataText(a.Args)
 	case perdure.Mutate:
-		return "mutate" + Noted(a.Note)
+		return strings.TrimSpace("mutate "+strings.Join(changedTo(&a), ", ")) + Noted(a.Note)
 	case perdure.Delegate:
 		return "delegate: " + a.Intent.Goal
 	case perdure.Sleep:

@@ -109,7 +109,7 @@ func (s *Said) decided(b *perdure.Decision, act perdure.Action) bool {
 	case perdure.Delegate:
 		s.What, s.Text = SaidChild, a.Intent.Goal
 	case perdure.Mutate:
-		s.What, s.Text = SaidChange, strings.Join(Changed(&a), ", ")+Noted(a.Note)
+		s.What, s.Text = SaidChange, strings.Join(changedTo(&a), ", ")+Noted(a.Note)
 	case perdure.End:
 		s.What, s.Signal = SaidEnd, a.Signal
 		s.Text = strings.TrimSpace(a.Note + "\n" + AnswerText(a.Result))
@@ -147,7 +147,7 @@ func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool
 	case perdure.Settle, perdure.Grant, perdure.Pause, perdure.Resume, perdure.Cancel, perdure.Edit, perdure.ChildEnded:
 		quiet := *b
 		quiet.By = "" // it is who says it
-		s.What, s.Text = SaidEvent, EventText(&quiet)
+		s.What, s.Text = SaidEvent, eventText(&quiet, l.Act)
 	default:
 		return false
 	}

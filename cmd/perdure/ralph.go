@@ -33,6 +33,7 @@ func ralphCommand() *cobra.Command {
 	fl.IntVar(&x.MaxIterations, "max-iterations", 0, "run the command at most N times; 0: as often as needed")
 	fl.DurationVar(&x.MaxTime, "max-time", 0, "begin nothing after this long, such as 8h; 0: no bound")
 	fl.IntVar(&x.MaxFailures, "max-failures", 3, "go on to the next task when one has failed N times; 0: never")
+	fl.BoolVar(&x.Again, "again", false, "try tasks again that were given up, as if they had not failed")
 	fl.DurationVar(&x.Process.Timeout, "timeout", 0, "end an attempt after this long; 0: no bound")
 	fl.DurationVar(&x.Backoff, "backoff", 0, "wait this long when a limit names no time, then twice as long, up to "+
 		"an hour (default: 1m)")

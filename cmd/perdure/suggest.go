@@ -56,7 +56,7 @@ func here(text string) string {
 		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
 			b.WriteString(inForce.server)
 		}
-		if rest, ok := strings.CutPrefix(text, " "+agent); ok && file != "" {
+		if rest, ok := strings.CutPrefix(text, " "+agent); ok && file != "" && (rest == "" || rest[0] == ' ') {
 			b.WriteString(" " + view.Pasted(file))
 			text = rest
 		}

@@ -73,6 +73,12 @@ func Explained(w io.Writer, e *home.Explained) error {
 	if e.Note != "" {
 		line("  " + e.Note)
 	}
+	if r := e.Runtime; r != nil {
+		line("  the runtime denies it by " + strings.Join(r.Verdict.Rules, ", ") + " and does not ask policy")
+		if r.Policy != nil {
+			line("  policy alone would say " + answerText(r.Policy))
+		}
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil || e.Verdict == nil {
 		return err
 	}

@@ -57,6 +57,7 @@ type Loop struct {
 	Backoff       time.Duration // the first wait for a limit that names no time; zero: a minute
 	LimitCodes    []int         // exit codes that mean a limit
 	ExitZero      bool          // exit code 0 means done, whatever was said
+	Again         bool          // tasks that were given up before this run begin with no failures
 	Take          bool          // begin attempts again that were begun at another place, and are not known to be done
 
 	// Look finds out in the world whether a task was done by an attempt of which nobody knows what became; nil: nobody
@@ -67,7 +68,8 @@ type Loop struct {
 	// Report is told what happens; nil: nobody is.
 	Report func(Step)
 
-	kill func(point string) // in tests: dies here
+	forgiven map[string]bool    // tasks whose failures Again has forgotten
+	kill     func(point string) // in tests: dies here
 }
 
 // Step is something that happened.
@@ -109,6 +111,9 @@ func (r *Result) String() string {
 	}
 	for _, t := range r.GivenUp {
 		text += "\ngiven up: " + view.OneLine(t, 80)
+	}
+	if len(r.GivenUp) > 0 {
+		text += "\nthey failed too often in a row; try them again with perdure ralph --again -- COMMAND"
 	}
 	return text
 }
@@ -233,6 +238,9 @@ func (l *Loop) next(ctx context.Context, res *Result) (*tasks.Task, *record, err
 		if r.state == Ticked { // somebody took the tick away: it is to be done again
 			r.failures, r.waits = 0, 0
 		}
+		if l.MaxFailures > 0 && r.failures >= l.MaxFailures && l.Again && !l.forgiven[t.ID] {
+			r.failures = 0
+		}
 		if l.MaxFailures > 0 && r.failures >= l.MaxFailures {
 			res.GivenUp = append(res.GivenUp, t.Title)
 			continue
@@ -251,6 +259,10 @@ func (l *Loop) try(ctx context.Context, t *tasks.Task, r *record, res *Result) e
 	if err != nil {
 		return err
 	}
+	if l.forgiven == nil {
+		l.forgiven = map[string]bool{}
+	}
+	l.forgiven[t.ID] = true // what fails from here on counts
 	r.attempt++
 	r.state, r.nonce, r.place, r.until = Begun, nonce(), l.Place, time.Time{}
 	r.say(time.Now(), "begun")
