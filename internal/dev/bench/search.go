@@ -38,6 +38,8 @@ type SearchResult struct {
 	Ours     Quantiles     `json:"ours"`     // of one search
 	Raw      Quantiles     `json:"raw"`      // of the same words put to FTS5 on the same data
 	Ratio    float64       `json:"ratio"`    // of the medians
+	CPU      Quantiles     `json:"cpu"`      // processor time of one search
+	RawCPU   Quantiles     `json:"raw_cpu"`  // of FTS5 alone
 	IndexMiB float64       `json:"indexMiB"` // the file
 	StoreMiB float64       `json:"storeMiB"` // that of the store
 	PeakMiB  float64       `json:"peakMiB"`  // of memory; zero: it is not known
@@ -60,8 +62,11 @@ func (r *SearchResult) Tables() []Table {
 	}
 	row("search", r.Ours)
 	row("FTS5 alone", r.Raw)
+	row("search, processor time", r.CPU)
+	row("FTS5 alone, processor time", r.RawCPU)
 	t.Notes = []string{
-		fmt.Sprintf("%.2f times FTS5 at the median", r.Ratio),
+		fmt.Sprintf("%.2f times FTS5 at the median, %.2f times its processor time", r.Ratio,
+			float64(r.CPU.P50)/float64(max(r.RawCPU.P50, 1))),
 		fmt.Sprintf("written in %s (%.0f MiB), index derived in %s (%.0f MiB), %.0f MiB of memory at most",
 			r.Filled.Round(time.Second), r.StoreMiB, r.Indexed.Round(time.Second), r.IndexMiB, r.PeakMiB),
 		fmt.Sprintf("a session opens in %s; one more document is written in %s, and in %s after the first %d",
@@ -207,22 +212,22 @@ func (s Search) measure(ctx context.Context, w *workspace.Workspace, g *writer, 
 	if err != nil {
 		return err
 	}
-	var ours, raw []time.Duration
-	lap := func(to *[]time.Duration, ask func() error) error {
-		begun := time.Now()
+	var ours, raw, cpu, rawCPU []time.Duration
+	lap := func(to, used *[]time.Duration, ask func() error) error {
+		begun, before := time.Now(), CPUTime()
 		err := ask()
-		*to = append(*to, time.Since(begun))
+		*to, *used = append(*to, time.Since(begun)), append(*used, CPUTime()-before)
 		return err
 	}
 	for i := range s.Questions {
 		words := g.question()
 		find := func() error {
-			return lap(&ours, func() error {
+			return lap(&ours, &cpu, func() error {
 				_, err := reader.Find(ctx, workspace.Search{Text: strings.Join(words, " ")})
 				return err
 			})
 		}
-		alone := func() error { return lap(&raw, func() error { return askRaw(ctx, db, words) }) }
+		alone := func() error { return lap(&raw, &rawCPU, func() error { return askRaw(ctx, db, words) }) }
 		if i%2 == 1 { // whoever asks first has the words read from the disk
 			find, alone = alone, find
 		}
@@ -231,7 +236,7 @@ func (s Search) measure(ctx context.Context, w *workspace.Workspace, g *writer, 
 		}
 		s.Done("questions", i+1, s.Questions)
 	}
-	r.Ours, r.Raw = quantiles(ours), quantiles(raw)
+	r.Ours, r.Raw, r.CPU, r.RawCPU = quantiles(ours), quantiles(raw), quantiles(cpu), quantiles(rawCPU)
 	r.Ratio = float64(r.Ours.P50) / float64(r.Raw.P50)
 	begun := time.Now()
 	if _, err := reader.Open(ctx); err != nil {
