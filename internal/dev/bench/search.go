@@ -70,9 +70,10 @@ func (r *SearchResult) Tables() []Table {
 			float64(r.CPU.P50)/float64(max(r.RawCPU.P50, 1))),
 		fmt.Sprintf("written in %s (%.0f MiB), index derived in %s (%.0f MiB), %.0f MiB of memory at most",
 			r.Filled.Round(time.Second), r.StoreMiB, r.Indexed.Round(time.Second), r.IndexMiB, r.PeakMiB),
-		fmt.Sprintf("the first search takes %s, a session opens in %s; one more document is written in %s, and in %s after the first %d",
-			r.Cold.Round(100*time.Microsecond), r.Opened.Round(100*time.Microsecond), r.Written.Round(10*time.Microsecond),
-			r.First.Round(10*time.Microsecond), min(few, r.Documents)),
+		fmt.Sprintf("the first search takes %s, a session opens in %s", r.Cold.Round(100*time.Microsecond),
+			r.Opened.Round(100*time.Microsecond)),
+		fmt.Sprintf("one more document is written in %s, and in %s after the first %d",
+			r.Written.Round(10*time.Microsecond), r.First.Round(10*time.Microsecond), min(few, r.Documents)),
 	}
 	return []Table{t}
 }
