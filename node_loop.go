@@ -317,6 +317,9 @@ func (l *loop) slot() bool {
 	l.lookAside()
 	select {
 	case l.slots <- struct{}{}:
+		l.mu.Lock()
+		l.share.crowded = time.Now() // until now
+		l.mu.Unlock()
 		return true
 	case <-l.ctx.Done():
 		return false

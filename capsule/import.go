@@ -213,7 +213,7 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	x, ailing := perdure.AilmentOf(all, id)
+	x, ailing := ailmentOf(all, id)
 	if x.Gone && im.sick == nil {
 		im.sick = x.Reason
 	}
@@ -233,6 +233,21 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 		}
 	}
 	return ailing, nil
+}
+
+// ailmentOf finds what is known of a damaged agent. An agent of which nothing can be used may be known by an id that is
+// damaged itself.
+func ailmentOf(all map[perdure.AgentID]perdure.Ailment, id perdure.AgentID) (perdure.Ailment, bool) {
+	x, ok := all[id]
+	if ok {
+		return x, true
+	}
+	for other, x := range all {
+		if x.Gone && id.Resembles(other) {
+			return x, true
+		}
+	}
+	return perdure.Ailment{}, false
 }
 
 // mend puts what is good of a damaged agent here and of the capsule together.

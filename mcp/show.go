@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -133,7 +134,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 	for _, c := range v.Cannot {
 		if c.Node == s.Node.Key.Key() && v.Ended == nil {
 			out.Lacks = c.Note
-			if c.What == "advisor:" {
+			if c.What == phase.Advisor("") {
 				out.Lacks = s.typed(view.AddAdvisor)
 			}
 		}

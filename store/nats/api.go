@@ -182,6 +182,7 @@ func (s *Store) purge(ctx context.Context, stream, subject string, before uint64
 type streamInfo struct {
 	Config  streamConfig `json:"config"`
 	Created time.Time    `json:"created"`
+	Now     time.Time    `json:"ts"` // by the clock of the server
 	State   struct {
 		Messages uint64            `json:"messages"`
 		FirstSeq uint64            `json:"first_seq"`
