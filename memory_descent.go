@@ -25,8 +25,8 @@ func VerifyDescent(genesis *Entry, parent iter.Seq2[*Entry, error]) (from Hash, 
 			return Hash{}, nil, err
 		}
 		if m.Entry.ID() != g.Lineage.Parent {
-			return Hash{}, nil, reject(predChild, genesis, "$.body.content.genesis.lineage.parent", g.Lineage.Parent.String(),
-				m.Entry.ID().String(), "this is the memory of another agent")
+			return Hash{}, nil, reject(predChild, genesis, "$.body.content.genesis.lineage.parent",
+				g.Lineage.Parent.String(), m.Entry.ID().String(), "this is the memory of another agent")
 		}
 		if err := d.see(m); err != nil {
 			return Hash{}, nil, err

@@ -62,7 +62,8 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	if r.Stranded > 0 {
 		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them",
-			"%s to no known agent", view.Counted(r.Stranded, "row set aside in it belongs", "rows set aside in it belong"))
+			"%s to no known agent",
+			view.Counted(r.Stranded, "row set aside in it belongs", "rows set aside in it belong"))
 	}
 	return false
 }
@@ -215,7 +216,8 @@ func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 	case got.Aside > 0:
 		d.say("repair", Odd, "import a good copy of it: what can be read joins it",
 			"%s: %s could be salvaged%s; %s (%v)", what, view.Several(got.Entries, "entry"), lost,
-			view.Counted(got.Aside, "piece of it that lies aside has no place", "pieces of it that lie aside have no place"),
+			view.Counted(got.Aside, "piece of it that lies aside has no place",
+				"pieces of it that lie aside have no place"),
 			damage)
 	default:
 		d.say("repair", Well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)

@@ -2,8 +2,8 @@ package phase
 
 import "strings"
 
-// What an agent needs of a node, and what its memory keeps signals of, has one name: that of a tool as it is, and one of
-// these for what is no tool.
+// What an agent needs of a node, and what its memory keeps signals of, has one name: that of a tool as it is, and one
+// that begins so for what is no tool.
 const (
 	advisorNeed = "advisor:"
 	scopeNeed   = "scope:"

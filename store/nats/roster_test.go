@@ -9,7 +9,7 @@ import (
 
 // TestTheServersClockSaysWhoIsSilent has nodes write times of their own, far off, which say nothing.
 func TestTheServersClockSaysWhoIsSilent(t *testing.T) {
-	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	s := open(t, urlAt(serverEnv, t.TempDir()), Options{})
 	if err := s.writable(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // TestTheServersClockSaysWhoIsSilent moves what the server dated, which no clock of a node has a part in.
 func TestTheServersClockSaysWhoIsSilent(t *testing.T) {
 	needServer(t)
-	s := open(t, urlAt(t.Name()), Options{})
+	s := open(t, urlAt(t.TempDir()), Options{})
 	one, two := perdure.Key{1}, perdure.Key{2}
 	enroll := func(node perdure.Key) {
 		t.Helper()
