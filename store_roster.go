@@ -11,8 +11,8 @@ const RosterKept = time.Hour
 
 // Roster is a store that knows which nodes use it: one that nodes on many machines share.
 type Roster interface {
-	// Enroll records what a node says of itself, in the place of what it said before, and that it is there. Nodes that
-	// have not enrolled for RosterKept are forgotten.
+	// Enroll records what a node says of itself, in the place of what it said before, and that it is there now, by the
+	// clock of the server. Nodes that have not enrolled for RosterKept are forgotten.
 	Enroll(ctx context.Context, p Presence) error
 	// Leave forgets a node. One that is not known is not an error.
 	Leave(ctx context.Context, node Key) error
@@ -20,9 +20,10 @@ type Roster interface {
 	Present(ctx context.Context) iter.Seq2[Presence, error]
 }
 
-// Presence is a node that uses a store.
+// Presence is a node that uses a store. How long ago it enrolled is counted by the server alone: the clocks of nodes
+// may differ.
 type Presence struct {
 	Node  Key    // of one process: signing keys may be shared
 	About []byte // what it says of itself; the store does not read it
-	Seen  Time   // when it last enrolled, by its own clock
+	Seen  Time   // when it last enrolled, by the clock of who asks; Enroll does not look at it
 }
