@@ -18,13 +18,16 @@ func startGroup(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	guard.ready()
 	started := make(chan error)
-	starter() <- func() { started <- cmd.Start() }
-	err := <-started
-	if err == nil {
-		guard.add(cmd.Process.Pid)
+	starter() <- func() { // nothing comes between the two: a command forks soon
+		err := cmd.Start()
+		if err == nil {
+			guard.add(cmd.Process.Pid)
+		}
+		started <- err
 	}
-	return err
+	return <-started
 }
 
 // killGroup ends what a command left running. A group that is empty is no error.
@@ -71,6 +74,15 @@ while read -r op p; do
 	esac
 done
 for p in $all; do kill -9 "-$p"; done`
+
+// ready starts the guardian, if there is none.
+func (g *guardian) ready() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.in == nil {
+		_ = g.start() // add tries again
+	}
+}
 
 // add has a group killed if this process dies. Without sh there is no guardian, and the death signal has to do.
 func (g *guardian) add(pid int) {
