@@ -34,8 +34,8 @@ type Store interface {
 	// go on reading.
 	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
 	// Due yields the agents a node should look at, earliest first. An agent with one head is due when that entry says,
-	// which its author derived from everything there is; one with several is due AtOnce, until a node that has seen
-	// them all releases it.
+	// which its author derived from everything there is, or up to a second before that; one with several is due AtOnce,
+	// until a node that has seen them all releases it.
 	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
 	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error
 	// wrapping fs.ErrClosed.
