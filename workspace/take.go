@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // taker takes entries into an index, in one transaction.
@@ -107,7 +108,7 @@ func (t *taker) meet(ctx context.Context, a *agentRow, e *perdure.Entry) (err er
 	}
 	a.ttl = g.Intent.TTL
 	tier := ""
-	if g.Intent.Kind == perdure.WorkspaceKind {
+	if g.Intent.Kind == keeper.Workspace {
 		tier = g.Intent.Labels[tierLabel]
 	}
 	if a.id != 0 {
