@@ -25,8 +25,8 @@ func plan(t *testing.T, ix *Index, text string, args ...any) string {
 	return strings.Join(all, "; ")
 }
 
-// TestNothingReadsAllDocuments asks SQLite how it looks for what changed, for the session before, for links and for what
-// a search found: not by reading all that a shelf has.
+// TestNothingReadsAllDocuments asks SQLite how it looks for what changed, for the session before, for links and for
+// what a search found: not by reading all that a shelf has.
 func TestNothingReadsAllDocuments(t *testing.T) {
 	ix, err := OpenIndex(t.Context(), "")
 	if err != nil {

@@ -100,8 +100,8 @@ func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, 
 
 const (
 	// linkedTo selects what links to one of two targets.
-	linkedTo = "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link WHERE target IN (?,?)) ORDER BY v.path " +
-		"LIMIT 1000"
+	linkedTo = "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link WHERE target IN (?,?)) " +
+		"ORDER BY v.path LIMIT 1000"
 	// arrivedSince selects what came after one row and up to another.
 	arrivedSince = "v.id>? AND v.id<=? ORDER BY v.path"
 )
