@@ -33,7 +33,8 @@ func present(t *testing.T, s perdure.Store) []perdure.Presence {
 func testRoster(t *testing.T, s *suite) {
 	r := optional[perdure.Roster](t, s.Store)
 	one := perdure.Presence{Node: perdure.Key{1}, About: []byte("one\x00"), Seen: perdure.TimeOf(began)}
-	two := perdure.Presence{Node: perdure.Key{2}, About: []byte{}, Seen: perdure.TimeOf(time.Now()).Add(9000 * time.Hour)}
+	ahead := perdure.TimeOf(time.Now().Add(9000 * time.Hour))
+	two := perdure.Presence{Node: perdure.Key{2}, About: []byte{}, Seen: ahead}
 	check := func(why string, want ...perdure.Presence) {
 		t.Helper()
 		for _, store := range []perdure.Store{s.Store, s.open()} {
