@@ -35,7 +35,8 @@ const stuck = 10 * time.Second
 func (s *Store) horizon(ctx context.Context) (int64, error) {
 	at, want, err := s.horizonNow(ctx)
 	began := time.Now()
-	for pause := time.Millisecond; err == nil && at < want && at != s.stuckAt.Load(); pause = min(2*pause, longestLook) {
+	pause := time.Millisecond
+	for ; err == nil && at < want && at != s.stuckAt.Load(); pause = min(2*pause, longestLook) {
 		if time.Since(began) > stuck {
 			s.stuckAt.Store(at)
 			break
