@@ -242,10 +242,10 @@ type Feeder interface {
 	FeedEnd(ctx context.Context) (feed Hash, end Cursor, err error)
 }
 
-// Unfed is the refusal of a position that a feed does not have.
-func Unfed(after, end Cursor) error {
+// Beyond is the refusal of a position by a feed that ends before it.
+func (c Cursor) Beyond(end Cursor) error {
 	return fmt.Errorf("position %d of the feed, which ends at %d: %w: the store was restored or rebuilt; begin at 0",
-		after, end, ErrNotFound)
+		c, end, ErrNotFound)
 }
 
 // Pruner is a store that can drop bodies.

@@ -2,44 +2,46 @@ package nats
 
 import (
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/roster"
 )
 
-// TestNodesThatAreNotHeardOfAreForgotten forgets the nodes that enrolled before a time between two.
-func TestNodesThatAreNotHeardOfAreForgotten(t *testing.T) {
-	s := open(t, urlAt(serverEnv, t.Name()), Options{})
-	enroll := func(node perdure.Key) (at time.Time) {
-		t.Helper()
-		if err := s.Enroll(t.Context(), perdure.Presence{Node: node}); err != nil {
-			t.Fatal(err)
-		}
-		all, err := s.index.present(t.Context())
-		for _, p := range all {
-			if p.Node == node {
-				at = p.at
-			}
-		}
-		if err != nil || at.IsZero() {
-			t.Fatalf("node %s is not on the roster, %v", node.Short(), err)
-		}
-		return at
-	}
-	first, second := enroll(perdure.Key{1}), enroll(perdure.Key{2})
-	if !first.Before(second) {
-		t.Fatalf("enrolled at %v and then at %v", first, second)
-	}
-	if err := s.forgetNodes(t.Context(), second); err != nil {
+// TestTheServersClockSaysWhoIsSilent has nodes write times of their own, far off, which say nothing.
+func TestTheServersClockSaysWhoIsSilent(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.TempDir()), Options{})
+	if err := s.writable(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for p, err := range s.Present(t.Context()) {
-		if n++; err != nil || p.Node != (perdure.Key{2}) {
-			t.Errorf("node %s is remembered, %v", p.Node.Short(), err)
+	for i, wrong := range []string{"1", "99999999999999"} {
+		node := perdure.Key{byte(i + 1)}
+		text := `{"node":"` + node.String() + `","about":"","seen":` + wrong + `}`
+		if _, err := s.store(t.Context(), s.streams.roster(node), []byte(text), anything); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d nodes are remembered, want the later one", n)
+	known := func() (n int) {
+		t.Helper()
+		for p, err := range s.Present(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; p.Silent < 0 || p.Silent >= roster.Kept {
+				t.Errorf("node %s was heard of %v ago, want just now", p.Node.Short(), p.Silent)
+			}
+		}
+		return n
+	}
+	if err := s.forgetNodes(t.Context(), roster.Kept); err != nil {
+		t.Fatal(err)
+	}
+	if got := known(); got != 2 {
+		t.Errorf("%d nodes are known, want both", got)
+	}
+	if err := s.forgetNodes(t.Context(), -roster.Kept); err != nil { // as if an hour had passed
+		t.Fatal(err)
+	}
+	if got := known(); got != 0 {
+		t.Errorf("%d nodes are known after an hour without a word, want none", got)
 	}
 }

@@ -120,7 +120,7 @@ func (s *Store) fed(ctx context.Context, after perdure.Cursor, to int64) error {
 	}
 	end, err := s.lastAt(ctx, to)
 	if err == nil {
-		err = perdure.Unfed(after, end)
+		err = after.Beyond(end)
 	}
 	return err
 }
