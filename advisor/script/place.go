@@ -74,9 +74,9 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
-// place is where a script stands: at the last advice, unless that was asked for elsewhere, or copies that were apart have
-// met. Then the furthest turn that any of them has decided says how far the script has come: one that was behind is not
-// to do again what another did.
+// place is where a script stands: at the last advice, unless that was asked for elsewhere, or copies that were apart
+// have met. Then the furthest turn that any of them has decided says how far the script has come: one that was behind
+// is not to do again what another did.
 func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	n := len(f.Proposals)
