@@ -155,6 +155,7 @@ func (f *Fold) takeBack(after *Fold) {
 	giveBack(f.Conflicts, after.Conflicts, f.rooms.conflicts, after.rooms.conflicts)
 	giveBack(f.acts, after.acts, f.rooms.acts, after.rooms.acts)
 	giveBack(f.fallen, after.fallen, f.rooms.fallen, after.rooms.fallen)
+	giveBack(f.unmade, after.unmade, f.rooms.unmade, after.rooms.unmade)
 }
 
 // folds are what dueAfter folds into. Nothing of them is left when it returns.

@@ -4,6 +4,7 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
+	f.heard(ev)
 	_, grants := ev.Notice.(Grant)
 	counts := !grants || f.byOwner(e) // a grant that does not count uses up no id
 	if ev.ID != "" && ev.repeatable() && counts && f.repeated(ev.dedupeID()) && !f.news(ev) {

@@ -107,7 +107,7 @@ func (w *work) sum() {
 	if w.base != nil {
 		before = w.base.fold.Count
 	}
-	if every <= 0 || len(f.doubled) > 0 || f.hides() || f.Count-since < every ||
+	if every <= 0 || f.unflagged() || f.hides() || f.Count-since < every ||
 		(f.Count-since)/every == (before-since)/every {
 		return
 	}

@@ -76,6 +76,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if len(f.doubled) > 0 {
 		return flagStep{f.doubled[0]}
 	}
+	if s := f.planHappened(); s != nil {
+		return s
+	}
 	if f.Ended != nil {
 		return f.planEnded(c, t)
 	}

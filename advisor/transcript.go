@@ -354,6 +354,7 @@ func (t *transcript) addEvent(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.Settle:
 		if !t.happened[n.Decision] { // who did it knows better than who looked
 			t.addOutcome(n.Decision, n.Signal, n.Result, "", ev.Taint)
+			t.happened[n.Decision] = n.Signal == perdure.OK
 		}
 		t.events[e.Name] = true
 	case perdure.Edit:
