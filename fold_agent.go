@@ -134,8 +134,8 @@ func (a *Agent) Diverged() []string {
 		out = append(out, fmt.Sprintf("entry %s: %s", c.Entry.Short(), c.What))
 	}
 	for _, h := range a.fold.happened {
-		out = append(out, fmt.Sprintf("decision %s: %s was recorded as %s, but it did happen", h.decision.Short(), h.tool,
-			h.as))
+		out = append(out, fmt.Sprintf("decision %s: %s was recorded as %s, but it did happen", h.decision.Short(),
+			h.tool, h.as))
 	}
 	return out
 }
