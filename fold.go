@@ -93,6 +93,9 @@ type Fold struct {
 	fallen      []Message  // left the inbox unseen, among those entries; see drop
 	judged      *judged    // which events filters did not fit
 	fallenBytes int        // of their data
+	tellers     []Hash     // the events that the ids at the end of dedupe are of
+	twins       []twin     // events that repeat others
+	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

@@ -166,10 +166,12 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 
 // leaveInbox takes the messages that were seen out of the inbox.
 func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || !f.unheard() {
+	if len(seen) == 0 || len(f.Inbox)+len(f.fallen) == 0 {
 		return
 	}
 	is := oneOf(seen)
+	f.echo(is)
+	f.forget(is)
 	f.refall(func(m *Message) bool { return !is(m.Event) })
 	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
 	if first < 0 {
