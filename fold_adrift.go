@@ -31,7 +31,8 @@ func (f *Fold) see(e *Entry, seen []Hash) {
 		return
 	}
 	before := len(f.Inbox) + len(f.fallen)
-	if f.leaveInbox(seen); before-len(f.Inbox)-len(f.fallen) < len(seen) {
+	// what another has seen is gone from the inbox, or there as an echo
+	if f.leaveInbox(seen); before-len(f.Inbox)-len(f.fallen) < len(seen) || len(f.twins) > 0 {
 		f.compare(e, seen)
 	}
 	f.sights = extended(f, f.sights, sight{e.Name, seen}, maxSights, &f.rooms.sights)
