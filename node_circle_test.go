@@ -32,7 +32,7 @@ func idleMoves() map[string]perdure.Action {
 // why it rests.
 func circle(t *testing.T, script [][]string, most int64) (int64, perdure.Idle) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a circle need not lead past the advisor
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a circle need not lead past the advisor
 	defer cancel()
 	store := new(perdure.MemStore)
 	moves := idleMoves()

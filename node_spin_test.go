@@ -50,7 +50,7 @@ func TestAnApprovalServesThoughLaterAdviceCameFromAnotherCopy(t *testing.T) {
 	if len(before.Asks) != 2 {
 		t.Fatalf("%d questions after the merge, want one from each copy", len(before.Asks))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := n.RunAgent(ctx, id); err != nil {
 		t.Error(err)

@@ -49,7 +49,7 @@ func TestATailThatBreaksAfterAResetBeginsAtTheStart(t *testing.T) {
 		fmt.Fprint(w, "id: 0123456789abcdef.1\nevent: entry\ndata: {\"seq\":1}\n\n")
 	}))
 	t.Cleanup(web.Close)
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for l, err := range (&client.Client{URL: web.URL}).Tail(ctx, client.Tail{After: "fedcba9876543210.9"}) {
 		if err != nil || l.Seq != 1 {

@@ -444,17 +444,6 @@ func (d *Desk) List(
 	return lines, next, err
 }
 
-// Inbox is what waits for a person, of the agents that are there for the visitor.
-func (d *Desk) Inbox(ctx context.Context, v *Visitor, now time.Time) (found []view.Wait, faults error, err error) {
-	found, faults, err = d.Home.inboxOf(ctx, d.Store, v.votesWith(), now)
-	if err != nil || v.Everything() && v.May(VerbMemory) == nil {
-		return found, faults, err
-	}
-	return slices.DeleteFunc(found, func(w view.Wait) bool {
-		return !d.Shows(ctx, v, w.Agent)
-	}), nil, nil
-}
-
 // votesWith is the key whose answers are the visitor's; zero: it is not known here.
 func (v *Visitor) votesWith() perdure.Key {
 	if v.Person != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/view"
 )
 
 func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
@@ -148,8 +149,18 @@ func TestTheInboxOffersWhatTheVisitorMay(t *testing.T) {
 			if err != nil || len(found) != 1 {
 				t.Fatalf("%s has %d things in the inbox, %v", v.Name, len(found), err)
 			}
-			if w := found[0]; (w.Answer != "") != (v == ann) || (w.Others != "") != (v == bob) {
-				t.Errorf("%s is offered %q, and told %q", v.Name, w.Answer, w.Others)
+			p, err := d.Point(ctx, v, id)
+			if err != nil {
+				return err
+			}
+			sum, _, err := d.Summary(ctx, v, p)
+			if err != nil || len(sum.Waits) != 1 {
+				t.Fatalf("%s is shown %d things that wait, %v", v.Name, len(sum.Waits), err)
+			}
+			for door, w := range map[string]view.Wait{"the inbox": found[0], "the agent's page": sum.Waits[0]} {
+				if (w.Answer != "") != (v == ann) || (w.Others != "") != (v == bob) {
+					t.Errorf("in %s, %s is offered %q, and told %q", door, v.Name, w.Answer, w.Others)
+				}
 			}
 		}
 		hint := new(perdure.Hint)

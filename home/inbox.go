@@ -3,6 +3,7 @@ package home
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,11 +22,11 @@ const (
 
 // InboxPage is a page of what waits for a person, of the agents that are there for the visitor, and the cursor of the
 // next; empty: that is all. What a page costs is bounded: it looks through some agents, in the order of lists, and may
-// find nothing among them.
+// find nothing among them. A list that breaks off does not hide what comes before: the page has that, and faults say
+// so.
 func (d *Desk) InboxPage(ctx context.Context, v *Visitor, cursor string, limit int, now time.Time) (found []view.Wait,
 	next string, faults error, err error) {
 	f := perdure.Filter{Limit: inboxRows}
-	var lines []perdure.Listing
 	var late []perdure.AgentID
 	if cursor != "" {
 		after, err := parseCursor(cursor)
@@ -34,22 +35,37 @@ func (d *Desk) InboxPage(ctx context.Context, v *Visitor, cursor string, limit i
 		}
 		f.After = after.Place()
 	}
-	lines, next, err = d.inboxLines(ctx, f, limit, now)
-	if err == nil && next == "" { // the last page has them
-		late, err = d.late(ctx, now)
+	lines, next, broken := d.inboxLines(ctx, f, limit, now)
+	if broken == nil && next == "" { // the last page has them
+		late, broken = d.late(ctx, now)
 	}
-	if err != nil {
-		return nil, "", nil, err
+	if broken != nil && len(lines)+len(late) == 0 {
+		return nil, "", nil, broken
 	}
 	if found, faults, err = d.inboxAmong(ctx, v, lines, late, now); err != nil {
 		return nil, "", nil, err
 	}
+	if broken != nil {
+		faults = errors.Join(faults, unlisted(broken))
+	}
 	if !v.Everything() || v.May(VerbMemory) != nil {
-		faults = nil
+		if faults = nil; broken != nil { // of which agents, is not for them
+			faults = unlisted(errors.New("those who see all agents are told why"))
+		}
 		found = slices.DeleteFunc(found, func(w view.Wait) bool { return !d.Shows(ctx, v, w.Agent) })
 	}
 	d.offer(ctx, v, found)
 	return found, next, faults, nil
+}
+
+// Summary is an agent on one screen, as Home.Summary has it, for a visitor: what waits for a person offers them the
+// commands that they may give, as InboxPage does.
+func (d *Desk) Summary(ctx context.Context, v *Visitor, p *Point) (view.Summary, time.Time, error) {
+	sum, now, err := d.Home.summary(ctx, d.Store, p, v.votesWith())
+	if err == nil {
+		d.offer(ctx, v, sum.Waits)
+	}
+	return sum, now, err
 }
 
 // answering are the verbs that answer what waits for a person.
@@ -75,7 +91,7 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 	}
 }
 
-// inboxLines are the next agents of a list, until so many of them may wait.
+// inboxLines are the next agents of a list, until so many of them may wait. With an error, they are those before it.
 func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now time.Time) (lines []perdure.Listing,
 	next string, err error) {
 	l, err := view.Lister(d.Store)
@@ -85,7 +101,7 @@ func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now 
 	rows := 0
 	for one, err := range l.List(ctx, f) {
 		if err != nil {
-			return nil, "", err
+			return lines, "", err
 		}
 		if rows++; one.State != phase.Terminated {
 			lines = append(lines, one)
@@ -119,11 +135,11 @@ func (d *Desk) inboxAmong(ctx context.Context, v *Visitor, lines []perdure.Listi
 	return append(found, older...), faults, err
 }
 
-// late are agents that a node should look at, the first that are due.
+// late are agents that a node should look at, the first that are due. With an error, they are those before it.
 func (d *Desk) late(ctx context.Context, now time.Time) (found []perdure.AgentID, err error) {
 	for look, err := range d.Store.Due(ctx, now) {
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		if found = append(found, look.Agent); len(found) == inboxLate {
 			break

@@ -17,7 +17,7 @@ import (
 // news waits until a conversation that rests at r has some.
 func news(t *testing.T, c *home.Conversation, r *home.Rest) home.News {
 	t.Helper()
-	for late := time.After(20 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		select {
 		case <-c.Stirred:
 			if n, err := c.Look(t.Context(), r); err != nil || n != home.Same {

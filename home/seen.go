@@ -365,15 +365,8 @@ func (l *Listed) Next(now time.Time) string {
 }
 
 // Inbox is what waits for a person: what the agents of a store ask (view.Inbox), and copies of them that are older than
-// what was seen here.
+// what was seen here. What could not be read is said in faults.
 func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found []view.Wait, faults error, err error) {
-	return h.inboxOf(ctx, s, h.NodeKey(), now)
-}
-
-// inboxOf is Inbox for whoever has a key: what their answer does not count for is said to be for others. Zero: nobody
-// knows which key they would answer with.
-func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now time.Time) (found []view.Wait,
-	faults error, err error) {
 	trust, err := h.Trust()
 	if err != nil {
 		return nil, nil, err
@@ -382,7 +375,7 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 	if err != nil {
 		return nil, nil, err
 	}
-	if found, faults, err = view.Inbox(ctx, s, trust, place, me, now); err != nil {
+	if found, faults, err = view.Inbox(ctx, s, trust, place, h.NodeKey(), now); err != nil {
 		return nil, nil, err
 	}
 	l, err := view.Lister(s)
@@ -392,7 +385,8 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 	var all []perdure.Listing
 	for one, err := range l.List(ctx, perdure.Filter{}) {
 		if err != nil {
-			return nil, nil, err
+			faults = errors.Join(faults, unlisted(err))
+			break
 		}
 		if one.State != phase.Terminated {
 			all = append(all, one)
@@ -405,6 +399,11 @@ func (h *Home) inboxOf(ctx context.Context, s perdure.Store, me perdure.Key, now
 		}
 	}
 	return found, faults, err
+}
+
+// unlisted says that agents are missing from a list.
+func unlisted(err error) error {
+	return fmt.Errorf("there may be more: the list of agents could not be read to its end: %w", err)
 }
 
 // WrongText is Wrong in one line, also of an agent behind a server.

@@ -11,6 +11,13 @@ import (
 // Summary is an agent on one screen, at a point in its memory, and the time as of which it is: now, or that of the
 // point.
 func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.Summary, now time.Time, err error) {
+	return h.summary(ctx, s, p, h.NodeKey())
+}
+
+// summary is Summary for whoever has a key: what their answer does not count for is said to be for others. Zero: nobody
+// knows which key they would answer with.
+func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdure.Key) (v view.Summary, now time.Time,
+	err error) {
 	now = time.Now()
 	if p.Entry != nil {
 		now = p.Entry.Time.Go().Local()
@@ -19,7 +26,7 @@ func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.S
 	if err != nil {
 		return v, now, err
 	}
-	v = view.Summarize(p.Agent, trust, h.KeyNames(), h.NodeKey(), now)
+	v = view.Summarize(p.Agent, trust, h.KeyNames(), me, now)
 	v.Survives = SurvivedBy(s)
 	if set, err := new(Powers).Policy(h); err == nil { // whoever runs it is told why it does not load
 		v.Judge(set, p.Agent, now)
@@ -40,7 +47,7 @@ func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.S
 		if err != nil {
 			return v, now, err
 		}
-		v.Seated(p.Agent, trust, h.NodeKey(), place, now)
+		v.Seated(p.Agent, trust, me, place, now)
 		v.Strayed(strays)
 	}
 	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {

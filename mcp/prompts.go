@@ -42,7 +42,7 @@ func (s *Server) prompt(task string) sdk.PromptHandler {
 		if strings.TrimSpace(args["agent"]) == "" {
 			return nil, s.refused(perdure.Invalid(errors.New("name the agent; see list_agents")))
 		}
-		about, err := s.about(ctx, args["agent"])
+		about, err := s.about(ctx, req.Extra, args["agent"])
 		if err != nil {
 			return nil, s.refused(err)
 		}
@@ -55,17 +55,16 @@ func (s *Server) prompt(task string) sdk.PromptHandler {
 }
 
 // about is an agent in words.
-func (s *Server) about(ctx context.Context, arg string) (string, error) {
+func (s *Server) about(ctx context.Context, x *sdk.RequestExtra, arg string) (string, error) {
 	p, err := s.point(ctx, arg)
 	if err != nil {
 		return "", err
 	}
-	v, now, err := s.Home.Summary(ctx, s.Store, p)
-	names := s.Home.KeyNames()
+	v, now, err := s.summary(ctx, x, p)
 	if err != nil {
 		return "", err
 	}
-	said, more, err := s.lines(ctx, p, promptLines, names)
+	said, more, err := s.lines(ctx, p, promptLines, s.Home.KeyNames())
 	if err != nil {
 		return "", err
 	}

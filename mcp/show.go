@@ -8,6 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -67,7 +69,7 @@ const (
 	maxSaid = 2000
 )
 
-func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*sdk.CallToolResult, *showOut, error) {
+func (s *Server) show(ctx context.Context, req *sdk.CallToolRequest, in showIn) (*sdk.CallToolResult, *showOut, error) {
 	if in.Wait < 0 || in.Wait > maxWait || in.Last < 0 || in.Last > maxRecent {
 		return nil, nil, perdure.Invalid(fmt.Errorf("want wait from 0 to %d seconds, and last from 0 to %d", maxWait,
 			maxRecent))
@@ -93,11 +95,11 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	v, now, err := s.Home.Summary(ctx, s.Store, p)
-	names := s.Home.KeyNames()
+	v, now, err := s.summary(ctx, req.Extra, p)
 	if err != nil {
 		return nil, nil, err
 	}
+	names := s.Home.KeyNames()
 	out := s.shown(&v, now)
 	lines, _, err := s.lines(ctx, p, in.Last, names)
 	for _, one := range lines {
@@ -107,14 +109,14 @@ func (s *Server) show(ctx context.Context, _ *sdk.CallToolRequest, in showIn) (*
 	return nil, out, err
 }
 
-// summary is an agent on one screen.
-func (s *Server) summary(ctx context.Context, arg string) (v view.Summary, err error) {
-	p, err := s.point(ctx, arg)
+// summary is an agent on one screen, for whom a request is of.
+func (s *Server) summary(ctx context.Context, x *sdk.RequestExtra, p *home.Point) (sum view.Summary, now time.Time,
+	err error) {
+	v, err := s.visitor(x)
 	if err != nil {
-		return v, err
+		return sum, now, err
 	}
-	v, _, err = s.Home.Summary(ctx, s.Store, p)
-	return v, err
+	return s.Desk.Summary(ctx, v, p)
 }
 
 // shown is a summary for a client.
@@ -133,7 +135,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 	for _, c := range v.Cannot {
 		if c.Node == s.Node.Key.Key() && v.Ended == nil {
 			out.Lacks = c.Note
-			if c.What == "advisor:" {
+			if c.What == phase.Advisor("") {
 				out.Lacks = s.typed(view.AddAdvisor)
 			}
 		}

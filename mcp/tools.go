@@ -237,11 +237,16 @@ func (s *Server) waits(ctx context.Context, req *sdk.CallToolRequest, in waitsIn
 		return nil, nil, err
 	}
 	if in.Agent != "" {
-		v, err := s.summary(ctx, in.Agent)
-		if err == nil {
-			out.Waits = s.waitsOf(v.Waits, now)
+		p, err := s.point(ctx, in.Agent)
+		if err != nil {
+			return nil, nil, err
 		}
-		return nil, out, err
+		sum, now, err := s.summary(ctx, req.Extra, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Waits = s.waitsOf(sum.Waits, now)
+		return nil, out, nil
 	}
 	v, err := s.visitor(req.Extra)
 	if err != nil {

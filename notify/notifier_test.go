@@ -107,7 +107,7 @@ func (w *world) begun(names ...string) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for until := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("no %s", what)
 		}

@@ -145,7 +145,9 @@ func TestPagesOfOthersAreRefused(t *testing.T) {
 
 func TestTooMuchIsRefused(t *testing.T) {
 	w := newWorld(t,
-		func(s *server.Server) { s.Limits = server.Limits{Body: 1 << 10, Capsule: 1 << 12, Rate: 5, Burst: 20} })
+		func(s *server.Server) {
+			s.Limits = server.Limits{Body: 1 << 10, Capsule: 1 << 12, Rate: 0.001, Burst: 20}
+		})
 	all := w.token("", home.Verbs...)
 	huge := client.Intent{Goal: strings.Repeat("x", 2<<10)}
 	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" {
@@ -166,18 +168,19 @@ func TestTooMuchIsRefused(t *testing.T) {
 			refused++
 		}
 	}
-	if refused < 10 {
-		t.Errorf("of 40 at once %d were refused", refused)
+	if refused < 20 {
+		t.Errorf("of 40 where 20 are let in %d were refused", refused)
 	}
-	guesses := 0
+	guesses, began := 0, time.Now()
 	guess := "perdure_0000000000000000_" + strings.Repeat("A", 43)
 	for range 80 {
 		if code, _, _ := w.raw(guess, "GET", "/v1/whoami", nil); code == 429 {
 			guesses++
 		}
 	}
-	if guesses < 20 {
-		t.Errorf("of 80 guesses at tokens %d were put off", guesses)
+	most := 51 + 5*time.Since(began).Seconds() // 50 at once, and five a second
+	if tried := 80 - guesses; float64(tried) > most {
+		t.Errorf("of 80 guesses at tokens %d were tried, want %.0f at most", tried, most)
 	}
 }
 
@@ -322,9 +325,10 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 			}
 		}
 	}()
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	_, err = io.ReadAll(c) // its end, or that it was reset
-	if took := time.Since(began); errors.Is(err, os.ErrDeadlineExceeded) || took > 20*time.Second {
+	took := time.Since(began)
+	if errors.Is(err, os.ErrDeadlineExceeded) || took > time.Minute { // bytes come for longer than that
 		t.Errorf("it was cut off after %v: %v", took, err)
 	}
 	if _, err := (&client.Client{URL: "http://" + ln.Addr().String()}).Health(t.Context()); err != nil {

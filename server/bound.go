@@ -19,6 +19,7 @@ func (s *Server) bounding(next http.Handler) http.Handler {
 			case places <- struct{}{}:
 				defer func() { <-places }()
 			case <-r.Context().Done():
+				s.fail(w, r, r.Context().Err())
 				return
 			}
 		}

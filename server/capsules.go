@@ -55,7 +55,12 @@ type raw struct {
 	w http.ResponseWriter
 }
 
-func (x raw) c() *http.ResponseController { return http.NewResponseController(x.w) }
+// refuse has no more of the request be read, and ends its connection with the answer: one whose reading was broken off
+// cancels every request that follows on it.
+func (x raw) refuse() {
+	x.w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now()) // who has gone sends nothing more
+}
 
 func (s *Server) export(ctx context.Context, v *home.Visitor, in *struct {
 	Named

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -110,7 +109,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (
 	patient := &stalling{r: body, c: http.NewResponseController(x.w)}
 	r, err := home.Local{Desk: s.Desk, Visitor: v}.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
-		_ = x.c().SetReadDeadline(time.Now()) // of what is refused no more is read
+		x.refuse() // of what is refused no more is read
 		return nil, err
 	}
 	return replied[exchange.Receipt](r, nil)

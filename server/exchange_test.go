@@ -136,3 +136,19 @@ func TestAClientBelievesNoReceiptThatIsNotSigned(t *testing.T) {
 		t.Errorf("%+v %v, want it refused", r, err)
 	}
 }
+
+// A connection on which entries were refused is not used again: what comes next on it would be cancelled.
+func TestWhatFollowsARefusalIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	nobody := perdure.AgentID{1, 2, 3}
+	for range 5 {
+		code, _, text := w.raw(all, "POST", "/v1/exchange/"+nobody.String()+"/entries", nil)
+		if code != http.StatusBadRequest {
+			t.Fatalf("entries of nobody: %d %s", code, text)
+		}
+		w.call(all, "GET", "/v1/agents", nil, 200, nil)
+		w.problem(all, "GET", "/v1/agents/nobody/entries", nil, 404)
+	}
+}

@@ -145,6 +145,43 @@ func TestThePersonOfATokenDecidesThroughMCPWithTheirOwnKey(t *testing.T) {
 	}
 }
 
+// Whatever shows what waits offers a client the tool that answers it only if the visitor may: the list of all, that of
+// one agent, and the agent itself, in every protocol.
+func TestEveryListOfWhatWaitsOffersWhatTheVisitorMay(t *testing.T) {
+	t.Parallel()
+	w := withMCP(t)
+	_, ana := w.person("ana")
+	anas, _ := w.mcpToken(ana)
+	prog := w.token("", home.VerbMCP, home.VerbRead)
+	id, _ := w.asking()
+	one := map[string]any{"agent": id.String()}
+	for token, may := range map[string]bool{anas: true, prog: false} {
+		for door, text := range map[string]func() string{
+			"list_waits": func() string { s, _ := w.calls(token, mcpVersions[0], "list_waits", nil); return s },
+			"list_waits of an agent": func() string {
+				s, _ := w.calls(token, mcpVersions[0], "list_waits", one)
+				return s
+			},
+			"show_agent": func() string { s, _ := w.calls(token, mcpVersions[0], "show_agent", one); return s },
+		} {
+			got := text()
+			if offers := strings.Contains(got, `"tool":"approve"`); offers != may ||
+				strings.Contains(got, "somebody else must") == may {
+				t.Errorf("%s offers to approve: %v, want %v: %s", door, offers, may, got)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/waits", "/v1/agents/" + id.String() + "/waits", "/v1/agents/" + id.String()} {
+		for token, may := range map[string]bool{w.again(ana): true, prog: false} {
+			var out struct{ Waits []client.Wait }
+			w.call(token, "GET", path, nil, 200, &out)
+			if len(out.Waits) != 1 || (out.Waits[0].Answer != "") != may || (out.Waits[0].Others == "") != may {
+				t.Errorf("%s offers to approve otherwise than %v: %+v", path, may, out.Waits)
+			}
+		}
+	}
+}
+
 func TestTwoPeopleAreTwoVotesThroughMCPAndOnePersonTwiceIsOne(t *testing.T) {
 	for _, version := range mcpVersions {
 		t.Run(version, func(t *testing.T) {

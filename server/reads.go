@@ -171,7 +171,7 @@ func (s *Server) summary(
 	if err != nil {
 		return sum, now, "", err
 	}
-	sum, now, err = s.Desk.Home.Summary(ctx, s.Desk.Store, p)
+	sum, now, err = s.Desk.Summary(ctx, v, p)
 	return sum, now, etag(p.Agent.Heads()), err
 }
 

@@ -21,6 +21,10 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
+// patience is how long a test waits for what must come. It says nothing of how fast that is: a test that waits so long
+// has failed, on whatever machine.
+const patience = 90 * time.Second
+
 // world is a home with a store, a node whose agents ask two people before they pay, and its server.
 type world struct {
 	t      *testing.T

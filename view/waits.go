@@ -76,39 +76,41 @@ type escalation struct {
 }
 
 // Inbox looks through the agents that wait for a person, as the store's index knows them, and those that time may have
-// made to: the ones a node should have looked at by now. One whose memory cannot be read hides no other: it is left
-// out, and named in faults.
+// made to: the ones a node should have looked at by now. What cannot be read hides nothing else: an agent whose memory
+// cannot be is left out and named in faults, and a list that breaks off is said there to be incomplete. An error means
+// that nothing at all could be found out.
 func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
 	now time.Time) (found []Wait, faults error, err error) {
-	l, err := Lister(s)
+	x, err := lookIn(ctx, s, trust, place, me, now)
 	if err != nil {
 		return nil, nil, err
 	}
 	var ids []perdure.AgentID
 	listed := map[perdure.AgentID]perdure.Listing{}
-	for one, err := range l.List(ctx, perdure.Filter{Waiting: true}) {
+	for one, err := range x.list.List(ctx, perdure.Filter{Waiting: true}) {
 		if err != nil {
-			return nil, nil, err
+			x.incomplete("the list of agents that wait", err)
+			break
 		}
 		ids, listed[one.Agent] = append(ids, one.Agent), one
 	}
 	for look, err := range s.Due(ctx, now) {
 		if err != nil {
-			return nil, nil, err
+			x.incomplete("the list of agents that are due", err)
+			break
 		}
 		if _, known := listed[look.Agent]; !known {
 			ids = append(ids, look.Agent)
 		}
 	}
-	x, err := lookIn(ctx, s, trust, place, me, now)
+	stray, err := x.at.mayStray(ctx, x.list, ids)
 	if err != nil {
-		return nil, nil, err
+		x.incomplete("the list of agents at work", err)
 	}
-	stray, err := x.at.mayStray(ctx, l, ids)
-	if err != nil {
-		return nil, nil, err
+	if ids = append(ids, stray...); len(ids) == 0 && x.faults != nil {
+		return nil, nil, x.faults
 	}
-	for _, id := range append(ids, stray...) {
+	for _, id := range ids {
 		var one *perdure.Listing
 		if line, known := listed[id]; known {
 			one = &line
@@ -117,7 +119,8 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 			return nil, nil, err
 		}
 	}
-	return x.found, x.faults, x.arrange(ctx)
+	x.arrange(ctx)
+	return x.found, x.faults, ctx.Err()
 }
 
 // looking looks agent by agent for what waits for a person.
@@ -130,17 +133,36 @@ type looking struct {
 	now   time.Time
 	at    Attendance
 
-	found  []Wait
-	faults error
+	found   []Wait
+	faults  error
+	partial bool // there may be more
 }
 
 func lookIn(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
 	now time.Time) (x *looking, err error) {
 	x = &looking{store: s, trust: trust, place: place, me: me, now: now}
-	if x.list, err = Lister(s); err == nil {
-		x.at, err = AttendanceOf(ctx, s)
+	if x.list, err = Lister(s); err != nil {
+		return nil, err
 	}
-	return x, err
+	if x.at, err = AttendanceOf(ctx, s); err != nil {
+		x.at.Known = false // then nothing is taken for left lying
+		x.incomplete("who is at work on which agent", err)
+	}
+	return x, nil
+}
+
+// incomplete notes that something could not be read to its end; once, as others break off for the same reason.
+func (x *looking) incomplete(what string, err error) {
+	if x.partial {
+		return
+	}
+	x.partial = true
+	x.faults = errors.Join(x.faults, fmt.Errorf("there may be more: %s could not be read to its end: %w", what, err))
+}
+
+// leftOut notes that an agent could not be looked at.
+func (x *looking) leftOut(id perdure.AgentID, err error) {
+	x.faults = errors.Join(x.faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
 }
 
 // strays are those of an agent. Who is at work was found out before the agent was read: a node may have begun since, or
@@ -161,7 +183,8 @@ func (x *looking) strays(ctx context.Context, a *perdure.Agent) ([]Wait, error) 
 	return at.Strays(a, x.now), nil
 }
 
-// look adds what of an agent waits for a person. Its line in the list is looked up if it is not given.
+// look adds what of an agent waits for a person. Its line in the list is looked up if it is not given. One that cannot
+// be read is left out; an error means that nobody waits for an answer any more.
 func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.Listing) error {
 	if why, pause := x.trust.Strange(ctx, x.store, id); why != nil { // what strangers wrote is not folded to be listed
 		one := perdure.Listing{}
@@ -181,7 +204,7 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 		return ctx.Err()
 	}
 	if err != nil {
-		x.faults = errors.Join(x.faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+		x.leftOut(id, err)
 		return nil
 	}
 	waits := waitsOf(a, x.trust, x.me, x.now)
@@ -191,21 +214,23 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 	if x.trust.Counts(a) == nil {
 		strays, err := x.strays(ctx, a)
 		if err != nil {
-			return err
+			x.leftOut(id, err)
+			return ctx.Err()
 		}
 		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.me, x.place, x.now), waits)
 	}
 	if err := DescribeAll(ctx, x.store, a, waits); err != nil {
-		return err
+		x.leftOut(id, err)
+		return ctx.Err()
 	}
 	x.found = append(x.found, waits...)
 	return nil
 }
 
 // arrange puts what was found in order, with commands that name the right agents.
-func (x *looking) arrange(ctx context.Context) error {
+func (x *looking) arrange(ctx context.Context) {
 	slices.SortStableFunc(x.found, ChatsLast)
-	return byID(ctx, x.list, x.found)
+	byID(ctx, x.list, x.found)
 }
 
 // InboxOf is Inbox for some agents, as a list has them: those that may wait are looked at. So are those of late of whom
@@ -236,7 +261,8 @@ func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place p
 			return nil, nil, err
 		}
 	}
-	return x.found, x.faults, x.arrange(ctx)
+	x.arrange(ctx)
+	return x.found, x.faults, ctx.Err()
 }
 
 // may reports whether an agent may wait for a person, as far as its line in a list tells.
@@ -261,8 +287,9 @@ func talks(w *Wait) int {
 	return 0
 }
 
-// byID has the commands that answer name an agent by its id where several agents of the store have its name.
-func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
+// byID has the commands that answer name an agent by its id where several agents of the store have its name, or where
+// that cannot be found out: an id is right in any case.
+func byID(ctx context.Context, l perdure.Lister, waits []Wait) {
 	several := map[string]bool{}
 	for i := range waits {
 		w := &waits[i]
@@ -271,7 +298,7 @@ func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
 			n := 0
 			for one, err := range l.List(ctx, perdure.Filter{Name: w.Name}) {
 				if err != nil {
-					return err
+					n = 2
 				}
 				if one.Name == w.Name {
 					n++
@@ -287,7 +314,6 @@ func byID(ctx context.Context, l perdure.Lister, waits []Wait) error {
 			w.Answer = renamed(w.Answer, CommandName(w.Name, w.Agent), w.Agent.Short())
 		}
 	}
-	return nil
 }
 
 // renamed is a command about an agent that is called otherwise.

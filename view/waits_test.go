@@ -2,6 +2,8 @@ package view_test
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +169,68 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	} {
 		if message, hint := view.Explain(c.err, "perdure do"); message != c.message || hint != c.hint {
 			t.Errorf("%v: got %q, %q, want %q, %q", c.err, message, hint, c.message, c.hint)
+		}
+	}
+}
+
+// brief is a store whose lists break off after some lines.
+type brief struct {
+	*perdure.MemStore
+	lines int
+}
+
+var errBroken = errors.New("the disk does not answer")
+
+func (b brief) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
+		left := b.lines
+		for one, err := range b.MemStore.List(ctx, f) {
+			if left--; left < 0 {
+				yield(perdure.Listing{}, errBroken)
+				return
+			}
+			if !yield(one, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestAListThatBreaksOffHidesNothingThatCameBefore(t *testing.T) {
+	n, _ := asking(t)
+	another, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "stall", Goal: "pay"},
+		Charter: perdure.Charter{Scope: "home"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.RunAgent(t.Context(), another.ID()); err != nil {
+		t.Fatal(err)
+	}
+	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	for lines, want := range []int{0, 1, 2} {
+		s := brief{n.Store.(*perdure.MemStore), lines}
+		found, faults, err := view.Inbox(t.Context(), s, trust, perdure.Hash{}, n.Key.Key(), time.Now())
+		if len(found) != want {
+			t.Errorf("of a list of %d lines: %d things wait, want %d", lines, len(found), want)
+		}
+		switch lines {
+		case 0:
+			if !errors.Is(err, errBroken) {
+				t.Errorf("of no list at all: got %v, want that it could not be read", err)
+			}
+		case 1:
+			if err != nil || !errors.Is(faults, errBroken) || !strings.Contains(faults.Error(), "there may be more") {
+				t.Errorf("of half a list: got %v, %v, want it among the faults", faults, err)
+			}
+		case 2:
+			if err != nil || faults != nil {
+				t.Errorf("of the whole list: got %v, %v", faults, err)
+			}
+		}
+		for _, w := range found {
+			if w.Answer == "" {
+				t.Errorf("of a list of %d lines: no command is named for %s", lines, w.Name)
+			}
 		}
 	}
 }

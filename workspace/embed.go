@@ -237,8 +237,8 @@ func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) 
 
 // near is what is nearest in meaning of what the reader may see.
 func (f *finder) near(ctx context.Context, asked []byte) ([]*Found, error) {
-	rows, err := f.Index.db.QueryContext(ctx, "SELECT v.item, v.value, i.agent, coalesce(i.version, 0), i.entry, "+
-		"i.seq, i.at, i.kind FROM vector v JOIN item i ON i.id=v.item "+
+	rows, err := f.Index.db.QueryContext(ctx, "SELECT v.item, v.value, i.agent, coalesce(i.version, 0), "+
+		"i.at, i.kind FROM vector v JOIN item i ON i.id=v.item "+
 		"WHERE v.model=? AND (i.expires=0 OR i.expires>?)", f.Embed.Name(), int64(f.now))
 	if err != nil {
 		return nil, err
@@ -250,12 +250,12 @@ func (f *finder) near(ctx context.Context, asked []byte) ([]*Found, error) {
 	var best []*row
 	for rows.Next() {
 		c := &row{}
-		var value, entry []byte
+		var value []byte
 		var at int64
-		if err := rows.Scan(&c.item, &value, &c.agent, &c.version, &entry, &c.Seq, &at, &c.Kind); err != nil {
+		if err := rows.Scan(&c.item, &value, &c.agent, &c.version, &at, &c.Kind); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		c.Entry, c.Time, c.Score = hashOf(entry), perdure.Time(at), nearness(asked, value)
+		c.Time, c.Score = perdure.Time(at), nearness(asked, value)
 		if f.fits(&c.Found) {
 			best = append(best, c)
 		}

@@ -17,27 +17,43 @@ const batch = 4096
 // Follow brings the index up to date with a store. What it costs depends on what is new. Progress, if not nil, is told
 // how far it has come.
 func (ix *Index) Follow(ctx context.Context, s perdure.Store, progress func(done, total int64)) error {
+	_, err := ix.follow(ctx, s, progress)
+	return err
+}
+
+// follow is Follow, and how far the index goes then.
+func (ix *Index) follow(ctx context.Context, s perdure.Store, progress func(done, total int64)) (r reach, err error) {
 	f := &follower{ix: ix, s: s, progress: progress}
-	feeder, ok := s.(perdure.Feeder)
+	if r, err = f.catchUp(ctx); err == nil && r.untidy {
+		err = f.tidy(ctx, time.Now())
+	}
+	if err != nil {
+		return r, fmt.Errorf("bring the search index up to date: %w", err)
+	}
+	return r, nil
+}
+
+// catchUp takes in what is new.
+func (f *follower) catchUp(ctx context.Context) (r reach, err error) {
+	feeder, ok := f.s.(perdure.Feeder)
 	for range maxFollows {
-		var more bool
-		var err error
-		if ok {
-			more, err = f.feed(ctx, feeder)
-		} else {
-			more, err = f.walk(ctx)
+		if r, err = f.ix.reach(ctx, time.Now()); err != nil {
+			return r, err
 		}
-		if err != nil {
-			return fmt.Errorf("bring the search index up to date: %w", err)
+		more, changed := false, true
+		if ok {
+			more, changed, err = f.feed(ctx, feeder, &r)
+		} else {
+			err = f.walk(ctx)
+		}
+		if err != nil || !more && !changed { // the usual
+			return r, err
 		}
 		if !more {
 			break
 		}
 	}
-	if err := f.tidy(ctx, time.Now()); err != nil {
-		return fmt.Errorf("bring the search index up to date: %w", err)
-	}
-	return nil
+	return f.ix.reach(ctx, time.Now())
 }
 
 // maxFollows bounds how many batches are taken in by one Follow: who writes faster than this reads is followed the next
@@ -60,33 +76,45 @@ type follower struct {
 	progress func(done, total int64)
 }
 
-// placeText says up to where the index goes.
-const placeText = "SELECT feed, position FROM place"
+// reach is up to where an index goes, and what every search has to know of it.
+type reach struct {
+	feed     perdure.Hash
+	position perdure.Cursor
+	items    int64 // the highest number of an item
+	untidy   bool  // something in it has expired, or was pruned from its memory
+}
+
+// reach finds out up to where the index goes, with one statement: every search asks it.
+func (ix *Index) reach(ctx context.Context, now time.Time) (r reach, err error) {
+	var id []byte
+	err = ix.row(ctx, "SELECT feed, position, (SELECT coalesce(max(id), 0) FROM item), "+
+		"EXISTS(SELECT 1 FROM item WHERE expires>0 AND expires<=?1) OR "+
+		"EXISTS(SELECT 1 FROM version WHERE expires>0 AND expires<=?1) OR "+
+		"EXISTS(SELECT 1 FROM agent WHERE swept=0) FROM place", []any{int64(perdure.TimeOf(now))},
+		&id, &r.position, &r.items, &r.untidy)
+	r.feed = hashOf(id)
+	return r, err
+}
 
 // at is up to where the index goes.
 func at(ctx context.Context, tx *sql.Tx) (feed perdure.Hash, position perdure.Cursor, err error) {
 	var id []byte
-	err = tx.QueryRowContext(ctx, placeText).Scan(&id, &position)
+	err = tx.QueryRowContext(ctx, "SELECT feed, position FROM place").Scan(&id, &position)
 	return hashOf(id), position, err
 }
 
-// feed takes in a batch of what arrived, and reports whether there may be more.
-func (f *follower) feed(ctx context.Context, from perdure.Feeder) (more bool, err error) {
+// feed takes in a batch of what arrived after an index that reaches so far, and reports whether there may be more, and
+// whether it changed anything.
+func (f *follower) feed(ctx context.Context, from perdure.Feeder, r *reach) (more, changed bool, err error) {
 	feed, end, err := from.FeedEnd(ctx)
-	if err != nil {
-		return false, err
-	}
-	var id []byte
-	var position perdure.Cursor
-	err = f.ix.row(ctx, placeText, nil, &id, &position)
-	if err != nil || hashOf(id) == feed && position >= end {
-		return false, err // the usual
+	if err != nil || r.feed == feed && r.position >= end {
+		return false, false, err // the usual
 	}
 	err = f.ix.change(ctx, func(tx *sql.Tx) error {
 		more, err = f.feedIn(ctx, tx, from, feed, end)
 		return err
 	})
-	return more, err
+	return more, true, err
 }
 
 func (f *follower) feedIn(ctx context.Context, tx *sql.Tx, from perdure.Feeder, feed perdure.Hash,
@@ -141,27 +169,27 @@ func (f *follower) feedIn(ctx context.Context, tx *sql.Tx, from perdure.Feeder, 
 var errOtherFeed = errors.New("the store was restored or rebuilt meanwhile; try again")
 
 // walk takes in what is new in a store that has no feed: agent by agent, of those whose heads have changed.
-func (f *follower) walk(ctx context.Context) (bool, error) {
+func (f *follower) walk(ctx context.Context) error {
 	l, ok := f.s.(perdure.Lister)
 	if !ok {
-		return false, errors.New("this store neither lists its agents nor tells what arrives")
+		return errors.New("this store neither lists its agents nor tells what arrives")
 	}
 	var ids []perdure.AgentID
 	for one, err := range l.List(ctx, perdure.Filter{}) {
 		if err != nil {
-			return false, err
+			return err
 		}
 		ids = append(ids, one.Agent)
 	}
 	for i, id := range ids {
 		if err := f.walkAgent(ctx, id); err != nil {
-			return false, err
+			return err
 		}
 		if f.progress != nil {
 			f.progress(int64(i+1), int64(len(ids)))
 		}
 	}
-	return false, nil
+	return nil
 }
 
 func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
@@ -205,15 +233,8 @@ func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
 
 // tidy takes out what has expired, and what was pruned from memories.
 func (f *follower) tidy(ctx context.Context, now time.Time) error {
-	var expired, unswept int
 	ms := int64(perdure.TimeOf(now))
-	err := f.ix.row(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE expires>0 AND expires<=?) OR "+
-		"EXISTS(SELECT 1 FROM version WHERE expires>0 AND expires<=?), EXISTS(SELECT 1 FROM agent WHERE swept=0)",
-		[]any{ms, ms}, &expired, &unswept)
-	if err != nil || expired+unswept == 0 {
-		return err
-	}
-	err = f.ix.change(ctx, func(tx *sql.Tx) error {
+	err := f.ix.change(ctx, func(tx *sql.Tx) error {
 		t, err := newTaker(ctx, tx, f.s)
 		if err != nil {
 			return err

@@ -61,7 +61,8 @@ const (
 // Find finds texts by their words, best first. A document is found once, by its best passage; of a transcript, each
 // turn is found. What the reader may not see, what has expired and what was erased is not found.
 func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
-	if err := r.sync(ctx); err != nil {
+	to, err := r.Index.follow(ctx, r.Store, nil)
+	if err != nil {
 		return nil, err
 	}
 	if s.Limit <= 0 {
@@ -76,7 +77,7 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms, err := f.telling(ctx, q.terms)
+	terms, err := f.telling(ctx, q.terms, to.items)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 		}
 	}
 	best = best[:min(len(best), s.Limit)]
-	return best, f.snippets(ctx, best, q.words())
+	return best, f.quote(ctx, best, q.words())
 }
 
 // finder is one search.
@@ -159,13 +160,9 @@ func prefixOf(arg string) string {
 	return arg + "%"
 }
 
-// telling are the terms that tell texts apart. In a large index, those that very many texts have are left out beside
-// rarer ones.
-func (f *finder) telling(ctx context.Context, terms []string) ([]string, error) {
-	var items int64
-	if err := f.Index.row(ctx, "SELECT coalesce(max(id), 0) FROM item", nil, &items); err != nil {
-		return nil, err
-	}
+// telling are the terms that tell texts apart. In an index of so many items that it is large, those that very many
+// texts have are left out beside rarer ones.
+func (f *finder) telling(ctx context.Context, terms []string, items int64) ([]string, error) {
 	if items <= large {
 		return terms, nil
 	}
@@ -252,7 +249,7 @@ func (f *finder) wanted() int {
 func (f *finder) candidates(ctx context.Context, match string, k int) (found []*Found, seen int, err error) {
 	// Ordered by the column rank, the index would sort all that match, and compute the rank of the best again. The
 	// weights are those of the schema.
-	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.entry, i.seq, i.at, "+
+	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.at, "+
 		"i.kind, i.expires, w.score FROM (SELECT id, score FROM (SELECT rowid AS id, bm25(words, 3.0, 2.0, 1.0) AS "+
 		"score FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?) ORDER BY score LIMIT ?) w CROSS JOIN "+
 		"item i ON w.id=i.id", match, f.most, k)
@@ -267,13 +264,11 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 	var all []*row
 	for rows.Next() {
 		c := &row{}
-		var entry []byte
 		var at int64
-		if err := rows.Scan(&c.item, &c.agent, &c.version, &entry, &c.Seq, &at, &c.Kind, &c.expires,
-			&c.rank); err != nil {
+		if err := rows.Scan(&c.item, &c.agent, &c.version, &at, &c.Kind, &c.expires, &c.rank); err != nil {
 			return nil, 0, errors.Join(err, rows.Close())
 		}
-		c.Entry, c.Time = hashOf(entry), perdure.Time(at)
+		c.Time = perdure.Time(at)
 		all = append(all, c)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
@@ -284,7 +279,7 @@ func (f *finder) candidates(ctx context.Context, match string, k int) (found []*
 	}
 	slices.SortStableFunc(all, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
 	var first, agents []int64
-	for _, c := range all[:min(len(all), 2*f.wanted())] {
+	for _, c := range all[:min(len(all), f.wanted()+f.wanted()/2)] {
 		switch {
 		case c.version != 0 && f.docs[c.version] == nil:
 			first = append(first, c.version)
@@ -459,28 +454,32 @@ func (f *finder) hears(ctx context.Context, row int64) (*heard, error) {
 	return h, nil
 }
 
-// snippets are the places in the texts where the words are.
-func (f *finder) snippets(ctx context.Context, found []*Found, words []string) error {
+// quote fills in which entries were found, and the places in their texts where the words are.
+func (f *finder) quote(ctx context.Context, found []*Found, words []string) error {
+	if len(found) == 0 {
+		return nil
+	}
 	ids := make([]int64, len(found))
 	for i, c := range found {
 		ids[i] = c.item
 	}
 	marks, args := marksFor(ids)
-	rows, err := f.Index.query(ctx, "SELECT id, c2 FROM words_content WHERE id IN ("+marks+")", args...)
+	rows, err := f.Index.query(ctx, "SELECT i.id, i.entry, i.seq, w.c2 FROM item i JOIN words_content w ON w.id=i.id "+
+		"WHERE i.id IN ("+marks+")", args...)
 	if err != nil {
 		return err
 	}
-	texts := map[int64]string{}
 	for rows.Next() {
-		var id int64
+		var id, seq int64
+		var entry sql.RawBytes
 		var text string
-		if err := rows.Scan(&id, &text); err != nil {
+		if err := rows.Scan(&id, &entry, &seq, &text); err != nil {
 			return errors.Join(err, rows.Close())
 		}
-		texts[id] = text
-	}
-	for _, c := range found {
-		c.Snippet = snippet(joined(texts[c.item]), words)
+		if at := slices.Index(ids, id); at >= 0 {
+			found[at].Entry, found[at].Seq = hashOf(entry), seq
+			found[at].Snippet = snippet(joined(text), words)
+		}
 	}
 	return errors.Join(rows.Err(), rows.Close())
 }

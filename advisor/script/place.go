@@ -74,8 +74,9 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
-// place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. What
-// was done where the seat is, or was last, says how far the script has come; a copy may have been behind.
+// place is where a script stands: at the last advice, unless that was asked for elsewhere, and the seat is here. Then
+// what was decided says how far the script has come: where the seat is, or was last, and in a copy that knew of that. A
+// copy that did not was behind.
 func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	if n := len(f.Proposals); n == 0 || a.Epoch() == 0 || f.Proposals[n-1].Epoch == a.Epoch() {
@@ -87,14 +88,18 @@ func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	}
 	advised := map[perdure.Hash]perdure.Advice{}
 	var last perdure.Advice
+	knows := map[perdure.Hash]bool{} // the entries written on top of what was decided about last
 	for _, e := range entries {
+		if slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return knows[p] }) {
+			knows[e.Name] = true
+		}
 		switch c := e.Content().(type) {
 		case perdure.Advice:
 			advised[e.Name] = c
 		case perdure.Decision:
-			if by, ok := advised[c.Advice]; ok && by.Epoch >= last.Epoch &&
+			if by, ok := advised[c.Advice]; ok && (by.Epoch >= last.Epoch || knows[c.Advice]) &&
 				!slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
-				last = by
+				last, knows = by, map[perdure.Hash]bool{e.Name: true}
 			}
 		}
 	}

@@ -21,8 +21,8 @@ func TestNotesOfTwoServersSurviveAKill(t *testing.T) {
 	for i, p := range []*mcpProcess{one, two} {
 		wait.Go(func() {
 			for n := range each {
-				if p == one && n == each/2 {
-					_ = one.cmd.Process.Kill()
+				if p == one && n == each/2 { // in the middle of the next call
+					wait.Go(func() { _ = one.cmd.Process.Kill() })
 				}
 				word := fmt.Sprintf("word%cx%d", 'a'+i, n)
 				args := map[string]any{"kind": "observation", "title": fmt.Sprintf("Note %d of %d", n, i),

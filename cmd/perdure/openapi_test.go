@@ -56,7 +56,7 @@ func (s *servedStore) start(address string) {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(s.log)
 		if err != nil {
 			s.t.Fatal(err)

@@ -69,7 +69,7 @@ func sit(t *testing.T, args ...string) *desk {
 // sees waits until the terminal shows a text after what it showed before.
 func (d *desk) sees(text string) {
 	d.t.Helper()
-	if err := d.tty.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := d.tty.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		d.t.Fatal(err)
 	}
 	buf := make([]byte, 4096)
@@ -96,7 +96,7 @@ func (d *desk) types(text string) {
 // gone waits for the end of the program.
 func (d *desk) gone(code int) {
 	d.t.Helper()
-	stuck := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
+	stuck := time.AfterFunc(time.Minute, func() { _ = d.cmd.Process.Kill() })
 	defer stuck.Stop()
 	if got := exitOf(d.t, d.cmd.Wait()); got != code {
 		d.t.Errorf("exit code %d, want %d\n%s", got, code, d.seen.String())

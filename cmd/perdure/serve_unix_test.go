@@ -253,7 +253,7 @@ func TestAServerStopsWithoutLosingAnyRequest(t *testing.T) {
 	}
 	tail := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		res, err := http.DefaultClient.Do(mustRequest(ctx, s.url+"/v1/tail", all))
 		if err == nil {
@@ -270,7 +270,7 @@ func TestAServerStopsWithoutLosingAnyRequest(t *testing.T) {
 	if err := s.cmd.Wait(); err != nil && (!asExit(err, &exit) || exit.ExitCode() != exitInterrupted) {
 		t.Errorf("it ended with %v", err)
 	}
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v to stop", took)
 	}
 	close(stop)

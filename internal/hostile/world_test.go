@@ -177,7 +177,7 @@ func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // patience is how long a command may take. A file that keeps one busy for longer is an attack that worked.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // perdure runs the program at the place.
 func (p *place) perdure(args ...string) got {

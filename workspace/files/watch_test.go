@@ -13,7 +13,7 @@ func TestAWatchedFolderFollows(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, "ann").person(0)
 	p.write("agents/coder/a.md", "a\n")
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
 	reports, ended := make(chan *Report, 16), make(chan error, 1)
 	go func() { ended <- p.Watch(ctx, func(r *Report) error { reports <- r; return nil }) }()

@@ -33,11 +33,14 @@ type SearchResult struct {
 	Filled   time.Duration `json:"filled"`   // how long it took to write everything
 	Indexed  time.Duration `json:"indexed"`  // to derive the index from the store
 	Opened   time.Duration `json:"opened"`   // to open a session
-	Written  time.Duration `json:"written"`  // to write one document more
+	First    time.Duration `json:"first"`    // to write one document more while there are a hundred, the median of some
+	Written  time.Duration `json:"written"`  // the same when all are there
 	Ours     Quantiles     `json:"ours"`     // of one search
 	Raw      Quantiles     `json:"raw"`      // of the same words put to FTS5 on the same data
 	Ratio    float64       `json:"ratio"`    // of the medians
 	IndexMiB float64       `json:"indexMiB"` // the file
+	StoreMiB float64       `json:"storeMiB"` // that of the store
+	PeakMiB  float64       `json:"peakMiB"`  // of memory; zero: it is not known
 }
 
 // Quantiles are how long something takes.
@@ -59,10 +62,11 @@ func (r *SearchResult) Tables() []Table {
 	row("FTS5 alone", r.Raw)
 	t.Notes = []string{
 		fmt.Sprintf("%.2f times FTS5 at the median", r.Ratio),
-		fmt.Sprintf("written in %s, index derived in %s (%.0f MiB)", r.Filled.Round(time.Second),
-			r.Indexed.Round(time.Second), r.IndexMiB),
-		fmt.Sprintf("a session opens in %s, one more document is written in %s", r.Opened.Round(100*time.Microsecond),
-			r.Written.Round(100*time.Microsecond)),
+		fmt.Sprintf("written in %s (%.0f MiB), index derived in %s (%.0f MiB), %.0f MiB of memory at most",
+			r.Filled.Round(time.Second), r.StoreMiB, r.Indexed.Round(time.Second), r.IndexMiB, r.PeakMiB),
+		fmt.Sprintf("a session opens in %s; one more document is written in %s, and in %s after the first %d",
+			r.Opened.Round(100*time.Microsecond), r.Written.Round(10*time.Microsecond),
+			r.First.Round(10*time.Microsecond), min(few, r.Documents)),
 	}
 	return []Table{t}
 }
@@ -99,7 +103,7 @@ func (s Search) Run(ctx context.Context) (r *SearchResult, err error) {
 	r = &SearchResult{Machine: thisMachine(), Search: s}
 	g := &writer{rand.New(rand.NewPCG(1, 2))}
 	begun := time.Now()
-	if err := s.fill(ctx, n, w, g); err != nil {
+	if err := s.fill(ctx, n, w, g, r); err != nil {
 		return nil, err
 	}
 	r.Filled, begun = time.Since(begun), time.Now()
@@ -107,24 +111,36 @@ func (s Search) Run(ctx context.Context) (r *SearchResult, err error) {
 		return nil, err
 	}
 	r.Indexed = time.Since(begun)
-	if info, err := os.Stat(file); err == nil {
-		r.IndexMiB = float64(info.Size()) / (1 << 20)
+	for path, to := range map[string]*float64{file: &r.IndexMiB, filepath.Join(s.Dir, "store.db"): &r.StoreMiB} {
+		if info, err := os.Stat(path); err == nil {
+			*to = float64(info.Size()) / (1 << 20)
+		}
 	}
-	return r, s.measure(ctx, w, g, r, file)
+	err = s.measure(ctx, w, g, r, file)
+	r.PeakMiB = peakRSS()
+	return r, err
 }
 
-// commits is how many drafts share a commit while the store is filled.
-const commits = 500
+const (
+	// commits is how many drafts share a commit while the store is filled.
+	commits = 500
+	// few is how many documents there are when one more is first measured, and singles how many are written for that.
+	few, singles = 100, 21
+)
 
 // fill writes documents into the workspace of a team, and turns into transcripts of a hundred agents.
-func (s Search) fill(ctx context.Context, n *perdure.Node, w *workspace.Workspace, g *writer) error {
+func (s Search) fill(ctx context.Context, n *perdure.Node, w *workspace.Workspace, g *writer, r *SearchResult) error {
 	first, err := w.Owner().Write(ctx, workspace.Draft{Path: "docs/first.md", Text: g.text(60)})
 	if err != nil {
 		return err
 	}
-	for at := 1; at < s.Documents; at += commits {
+	for at := 1; at < s.Documents; {
 		var all []perdure.Writing
-		for i := at; i < min(at+commits, s.Documents); i++ {
+		to := min(at+commits, s.Documents)
+		if at < few {
+			to = min(few, s.Documents)
+		}
+		for i := at; i < to; i++ {
 			body, err := perdure.DataOf(g.text(60))
 			if err != nil {
 				return err
@@ -134,6 +150,11 @@ func (s Search) fill(ctx context.Context, n *perdure.Node, w *workspace.Workspac
 		}
 		if _, err := n.Write(ctx, first.Agent, nil, all...); err != nil {
 			return err
+		}
+		if at = to; at == min(few, s.Documents) {
+			if r.First, err = s.single(ctx, w.Owner(), g, "few"); err != nil {
+				return err
+			}
 		}
 		s.Done("documents", at, s.Documents)
 	}
@@ -187,17 +208,27 @@ func (s Search) measure(ctx context.Context, w *workspace.Workspace, g *writer, 
 		return err
 	}
 	var ours, raw []time.Duration
+	lap := func(to *[]time.Duration, ask func() error) error {
+		begun := time.Now()
+		err := ask()
+		*to = append(*to, time.Since(begun))
+		return err
+	}
 	for i := range s.Questions {
 		words := g.question()
-		begun := time.Now()
-		if _, err := reader.Find(ctx, workspace.Search{Text: strings.Join(words, " ")}); err != nil {
+		find := func() error {
+			return lap(&ours, func() error {
+				_, err := reader.Find(ctx, workspace.Search{Text: strings.Join(words, " ")})
+				return err
+			})
+		}
+		alone := func() error { return lap(&raw, func() error { return askRaw(ctx, db, words) }) }
+		if i%2 == 1 { // whoever asks first has the words read from the disk
+			find, alone = alone, find
+		}
+		if err := errors.Join(find(), alone()); err != nil {
 			return err
 		}
-		ours, begun = append(ours, time.Since(begun)), time.Now()
-		if err := askRaw(ctx, db, words); err != nil {
-			return err
-		}
-		raw = append(raw, time.Since(begun))
 		s.Done("questions", i+1, s.Questions)
 	}
 	r.Ours, r.Raw = quantiles(ours), quantiles(raw)
@@ -206,12 +237,23 @@ func (s Search) measure(ctx context.Context, w *workspace.Workspace, g *writer, 
 	if _, err := reader.Open(ctx); err != nil {
 		return err
 	}
-	r.Opened, begun = time.Since(begun), time.Now()
-	if _, err := reader.Write(ctx, workspace.Draft{Path: "one/more.md", Text: g.text(60)}); err != nil {
-		return err
+	r.Opened = time.Since(begun)
+	r.Written, err = s.single(ctx, w.Owner(), g, "all")
+	return err
+}
+
+// single is how long one document takes to be written, each in a commit of its own: the median of some.
+func (s Search) single(ctx context.Context, r *workspace.Reader, g *writer, folder string) (time.Duration, error) {
+	var laps []time.Duration
+	for i := range singles {
+		d := workspace.Draft{Path: fmt.Sprintf("%s/%d.md", folder, i), Text: g.text(60)}
+		begun := time.Now()
+		if _, err := r.Write(ctx, d); err != nil {
+			return 0, err
+		}
+		laps = append(laps, time.Since(begun))
 	}
-	r.Written = time.Since(begun)
-	return nil
+	return quantiles(laps).P50, nil
 }
 
 // askRaw puts the words to FTS5, with what it would be shown with.
