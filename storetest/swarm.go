@@ -129,7 +129,7 @@ func testUnequalNodes(t *testing.T, s *suite) {
 		t.Errorf("%d of %d agents were left by nodes that could go on with them: %s", len(open), agents,
 			standing(t, s.Store, open[0]))
 	}
-	// Those of a slow machine are more: a node looks again at what it found idle, and at what another had, after a while.
+	// On a slow machine they are more: a node looks again at what it found idle, and at what another had, after a while.
 	looks := int(time.Since(begun).Seconds())
 	if most := (24 + looks/5) * agents; counted.claims.granted > most {
 		t.Errorf("%d claims for %d agents, want at most %d", counted.claims.granted, agents, most)

@@ -113,7 +113,7 @@ func (c *settings) take(options []Option) {
 }
 
 const (
-	starts   = 5               // how often a server is started, at other ports: somebody may have taken those it was given
+	starts   = 5               // how often a server is started, at other ports: somebody may have taken its own
 	patience = 5 * time.Minute // how long servers may take for what must happen; reached only when a test fails
 )
 

@@ -62,8 +62,8 @@ func batched(t *testing.T, s *Store, writers []*writer) (n int) {
 	return n
 }
 
-// TestCommitsShareABatch appends to many agents at once: all of it is one batch. Where one of them is written on what is
-// not the last any more, that one is refused, and nobody else.
+// TestCommitsShareABatch appends to many agents at once: all of it is one batch. Where one of them is written on what
+// is not the last any more, that one is refused, and nobody else.
 func TestCommitsShareABatch(t *testing.T) {
 	cluster := natstest.StartCluster(t, 3)
 	for name, url := range map[string]string{"a server": shared.URL("groups"), "a cluster": cluster.URL("groups")} {

@@ -145,7 +145,7 @@ func histories(t *testing.T, few int) int {
 
 const (
 	perFault = 25  // how many histories begin before something has to go wrong again
-	between  = 100 // how many calls come to an end before that: what a fault takes to get over takes long where it is slow
+	between  = 100 // how many calls come to an end before that: on a slow machine it takes long to get over a fault
 )
 
 // check races clients on so many agents, while something goes wrong again and again, and checks each history: there is

@@ -72,7 +72,7 @@ type streamConfig struct {
 	Size        int32             `json:"max_msg_size"`
 	Consumers   int               `json:"max_consumers"`
 	Direct      bool              `json:"allow_direct"`
-	Atomic      bool              `json:"allow_atomic,omitempty"` // servers before 2.12 do not know it, and leave it out
+	Atomic      bool              `json:"allow_atomic,omitempty"` // servers before 2.12 leave it out
 	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 

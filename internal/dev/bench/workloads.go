@@ -217,7 +217,8 @@ func appendLoad(h *Host) *Workload {
 			Usage: fmt.Sprintf("appends of each writer (default: about %d in all)", appendTotal)},
 		payload(&set.Payload, "payload", 0, "bytes of data in each entry"),
 		{Name: "wide", To: &wide, Usage: fmt.Sprintf("spread the appends over %d agents", wideAgents)},
-		{Name: "rounds", To: &turns.Rounds, Least: 1, Usage: "rounds in which stores and floors take turns; medians count"},
+		{Name: "rounds", To: &turns.Rounds, Least: 1,
+			Usage: "rounds in which stores and floors take turns; medians count"},
 		{Name: "beside", To: &also, Usage: "measure this store, too, in the same run (as --store; may be given again)"},
 	}, Refuse: func() error {
 		if h.Given("each") && set.Each < 1 {
