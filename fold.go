@@ -85,13 +85,21 @@ type Fold struct {
 	own         owned
 	rooms       rooms
 	weights     weights
-	acts        []act     // the latest, of the entries at hand
-	forgot      Position  // the last of those before them; zero: there are none
-	doubled     []Doubled // found among them, and not on record
-	fallen      []Message // left the inbox unseen, among those entries; see drop
-	judged      *judged   // which events filters did not fit
-	fallenBytes int       // of their data
-	work        int64     // steps, and the elements of lists they have copied or compared: what tests count
+	acts        []act      // the latest, of the entries at hand
+	forgot      Position   // the last of those before them; zero: there are none
+	doubled     []Doubled  // found among them, and not on record
+	unmade      []unmade   // once effects that were not done, as far as is on record in those entries
+	happened    []happened // those of them that were, and the advisor has not been told
+	fallen      []Message  // left the inbox unseen, among those entries; see drop
+	judged      *judged    // which events filters did not fit
+	fallenBytes int        // of their data
+	tellers     []Hash     // the events that the ids at the end of dedupe are of
+	sights      []sight    // what the latest advice has seen
+	overlaps    []overlap  // what two of them have
+	dropped     []Hash     // advice that is not acted on, if it is of those
+	twins       []twin     // events that repeat others
+	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
+	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.
@@ -280,8 +288,13 @@ type Conflict struct {
 // conflictVoid is what a conflict says of a void entry. Snapshots have it in them: it never changes.
 const conflictVoid = "entry of a revoked key, written where the revocation was not known: it counts for nothing"
 
-// Void reports whether the entry is of a revoked key, and counts for nothing.
-func (c *Conflict) Void() bool { return c.What == conflictVoid }
+// Void reports whether an entry is of a revoked key, written where the revocation was not known, so that it counts for
+// nothing.
+func (f *Fold) Void(e *Entry) bool {
+	return slices.Contains(f.Revoked, e.Origin) && slices.ContainsFunc(f.Conflicts, func(c Conflict) bool {
+		return c.Entry == e.Name && c.What == conflictVoid
+	})
+}
 
 // Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
 type Snapshot struct {

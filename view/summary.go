@@ -19,6 +19,8 @@ func stepText(s perdure.Step) string {
 		return "nothing"
 	case phase.StepFlag:
 		return "record that " + d.Decision.Short() + " was decided twice"
+	case phase.StepCorrect:
+		return "tell it that " + d.Decision.Short() + " did happen"
 	case phase.StepSit:
 		return "take its seat"
 	case phase.StepRouse:
@@ -267,8 +269,8 @@ func LastFailure(a *perdure.Agent) string {
 
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {
-	name, is := strings.CutPrefix(what, "advisor:")
-	scope, scoped := strings.CutPrefix(what, "scope:")
+	name, is := phase.AdvisorIn(what)
+	scope, scoped := phase.ScopeIn(what)
 	switch {
 	case what == "":
 		return ""

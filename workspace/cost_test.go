@@ -25,17 +25,25 @@ func plan(t *testing.T, ix *Index, text string, args ...any) string {
 	return strings.Join(all, "; ")
 }
 
-// TestASessionOpensWithoutReadingAllDocuments asks SQLite how it looks for what changed, and for the session before:
-// not by sorting all that a shelf has.
-func TestASessionOpensWithoutReadingAllDocuments(t *testing.T) {
+// TestNothingReadsAllDocuments asks SQLite how it looks for what changed, for the session before, for links and for
+// what a search found: not by reading all that a shelf has.
+func TestNothingReadsAllDocuments(t *testing.T) {
 	ix, err := OpenIndex(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = ix.Close() }()
 	on := []shelf{{row: 1}, {row: 2}}
+	marks, _ := marksFor(make([]int64, 40))
 	for text, want := range map[string]string{
-		selection(on, latestRows, changedSince):            "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)",
+		selection(on, numberedRows, changedSince): "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)",
+		selection(on, numberedRows, arrivedSince): "SEARCH v USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); " +
+			"USE TEMP B-TREE FOR ORDER BY",
+		selection(on, numberedRows, linkedTo): "SEARCH v USING INTEGER PRIMARY KEY (rowid=?); LIST SUBQUERY 1; " +
+			"SEARCH link USING COVERING INDEX link_target (target=?); USE TEMP B-TREE FOR ORDER BY",
+		selection(on, numberedRows, "v.id IN ("+marks+")"): "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)",
+		selection(on, anyRows, lastSessions): "SEARCH v USING INDEX version_session (agent=?); " +
+			"USE TEMP B-TREE FOR ORDER BY",
 		selection(on[:1], anyRows, lastSession):            "SEARCH v USING INDEX version_session (agent=?)",
 		selection(on, anyRows, "v.path=? AND v.current=1"): "SEARCH v USING INDEX version_path (agent=? AND path=?)",
 	} {

@@ -33,7 +33,7 @@ type Index struct {
 }
 
 // indexVersion is written into the file; one of another version is made anew.
-const indexVersion = 4
+const indexVersion = 5
 
 // schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
 // of a document, or something that was said in a transcript; words has its text under the same number.
@@ -41,7 +41,7 @@ const schema = `
 CREATE TABLE place(one INTEGER PRIMARY KEY CHECK(one=1), feed BLOB, position INTEGER NOT NULL);
 CREATE TABLE agent(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, called TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
 	tier TEXT NOT NULL, cursor INTEGER NOT NULL DEFAULT 0, heads BLOB, swept INTEGER NOT NULL DEFAULT 1,
-	keeps INTEGER NOT NULL DEFAULT 0, moved INTEGER NOT NULL DEFAULT 0);
+	keeps INTEGER NOT NULL DEFAULT 0, moved INTEGER NOT NULL DEFAULT 0, ttl INTEGER);
 CREATE INDEX agent_kind ON agent(kind);
 CREATE INDEX agent_called ON agent(called);
 CREATE INDEX agent_keeps ON agent(id) WHERE keeps=1;

@@ -98,6 +98,14 @@ func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, 
 	return all, nil
 }
 
+const (
+	// linkedTo selects what links to one of two targets.
+	linkedTo = "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link WHERE target IN (?,?)) " +
+		"ORDER BY v.path LIMIT 1000"
+	// arrivedSince selects what came after one row and up to another.
+	arrivedSince = "v.id>? AND v.id<=? ORDER BY v.path"
+)
+
 // Linked are the documents that link to a path, or to an agent by its id.
 func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
 	if err := r.sync(ctx); err != nil {
@@ -108,9 +116,7 @@ func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
 		return nil, err
 	}
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "memories/")
-	found, err := r.Index.versions(ctx, shelves, "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link "+
-		"WHERE target IN (?,?)) ORDER BY v.path LIMIT 1000",
-		path, strings.TrimSuffix(path, ".md"))
+	found, err := r.Index.numbered(ctx, shelves, linkedTo, path, strings.TrimSuffix(path, ".md"))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +185,7 @@ func (r *Reader) Since(ctx context.Context, mark int64) (docs []*Document, next 
 	if err != nil {
 		return nil, 0, false, err
 	}
-	found, err := r.Index.versions(ctx, shelves, "v.id>? AND v.id<=? ORDER BY v.path", mark, next)
+	found, err := r.Index.numbered(ctx, shelves, arrivedSince, mark, next)
 	if err != nil {
 		return nil, 0, false, err
 	}

@@ -71,7 +71,7 @@ func (r *Reader) retell(ctx context.Context, v *version, own *shelf, shelves []s
 	if len(next) > 0 {
 		until = int64(next[0].at)
 	}
-	docs, err := r.Index.versions(ctx, shelves, "v.at>=? AND v.at<=? AND v.id>? AND v.kind<>? AND (v.agent=? OR v.by "+
+	docs, err := r.Index.numbered(ctx, shelves, "v.at>=? AND v.at<=? AND v.id>? AND v.kind<>? AND (v.agent=? OR v.by "+
 		"LIKE ?) ORDER BY v.id DESC LIMIT ?",
 		int64(v.at), until, v.id, KindSession, own.row, "%"+r.role+" for %", maxRecovered)
 	if err != nil {

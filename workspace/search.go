@@ -382,7 +382,7 @@ func (f *finder) prefetch(ctx context.Context, ids []int64) error {
 		shelves = append(shelves, *s)
 	}
 	marks, args := marksFor(ids)
-	found, err := f.Index.versions(ctx, shelves, "v.id IN ("+marks+")", args...)
+	found, err := f.Index.numbered(ctx, shelves, "v.id IN ("+marks+")", args...)
 	for _, v := range found {
 		f.docs[v.id] = v
 	}

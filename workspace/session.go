@@ -91,6 +91,8 @@ func (r *Reader) ownShelf(shelves []shelf) *shelf {
 const (
 	// lastSession selects the last summary; the kind stands in it as in the index of sessions.
 	lastSession = "v.kind='" + KindSession + "' AND v.tags<>? AND v.current=1 ORDER BY v.id DESC LIMIT 1"
+	// lastSessions selects the last of them, open ones, too.
+	lastSessions = "v.kind='" + KindSession + "' AND v.current=1 AND v.gone=0 ORDER BY v.id DESC LIMIT ?"
 	// changedSince selects what was written last.
 	changedSince = "v.id>? AND v.current=1 AND v.gone=0 AND v.kind<>? AND v.path<>? ORDER BY v.id DESC LIMIT ?"
 )
@@ -119,7 +121,7 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 			mark = last[0].id
 		}
 	}
-	changed, err := r.Index.latest(ctx, shelves, changedSince, mark, KindSession, o.StatePath, maxChanged+1)
+	changed, err := r.Index.numbered(ctx, shelves, changedSince, mark, KindSession, o.StatePath, maxChanged+1)
 	if err != nil {
 		return err
 	}
@@ -393,8 +395,7 @@ func (r *Reader) Sessions(ctx context.Context, limit int) ([]*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.Index.versions(ctx, shelves, "v.current=1 AND v.gone=0 AND v.kind=? ORDER BY v.id DESC LIMIT ?",
-		KindSession, limit)
+	found, err := r.Index.versions(ctx, shelves, lastSessions, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // taker takes entries into an index, in one transaction.
@@ -85,29 +86,44 @@ func (t *taker) agent(ctx context.Context, e *perdure.Entry) (*agentRow, error) 
 		return a, nil
 	}
 	a := &agentRow{}
-	err := t.tx.QueryRowContext(ctx, "SELECT id FROM agent WHERE name=?", id[:]).Scan(&a.id)
-	g, ok := e.Content().(perdure.Genesis)
-	if !ok {
-		g, _ = t.genesis(ctx, id) // what cannot be read has no name
-	}
-	if a.ttl = g.Intent.TTL; errors.Is(err, sql.ErrNoRows) {
-		tier := ""
-		if g.Intent.Kind == perdure.WorkspaceKind {
-			tier = g.Intent.Labels[tierLabel]
-		}
-		var r sql.Result
-		r, err = t.tx.ExecContext(ctx, "INSERT INTO agent(name, called, kind, scope, tier) VALUES(?,?,?,?,?)", id[:],
-			g.Intent.Name, g.Intent.Kind,
-			g.Charter.Scope, tier)
-		if err == nil {
-			a.id, err = r.LastInsertId()
-		}
+	var ttl sql.NullInt64 // null: its first entry was not there
+	err := t.tx.QueryRowContext(ctx, "SELECT id, ttl FROM agent WHERE name=?", id[:]).Scan(&a.id, &ttl)
+	if a.ttl = ttl.Int64; errors.Is(err, sql.ErrNoRows) || err == nil && !ttl.Valid {
+		err = t.meet(ctx, a, e)
 	}
 	if err != nil {
 		return nil, err
 	}
 	t.agents[id] = a
 	return a, nil
+}
+
+// meet writes how an agent began into its row, which is made if there is none. To read that anew for every entry would
+// cost a page of its memory each time.
+func (t *taker) meet(ctx context.Context, a *agentRow, e *perdure.Entry) (err error) {
+	id := e.ID()
+	g, ok := e.Content().(perdure.Genesis)
+	if !ok {
+		g, ok, _ = t.genesis(ctx, id) // what cannot be read has no name
+	}
+	a.ttl = g.Intent.TTL
+	tier := ""
+	if g.Intent.Kind == keeper.Workspace {
+		tier = g.Intent.Labels[tierLabel]
+	}
+	if a.id != 0 {
+		if !ok {
+			return nil
+		}
+		return t.exec(ctx, "UPDATE agent SET called=?, kind=?, scope=?, tier=?, ttl=? WHERE id=?", g.Intent.Name,
+			g.Intent.Kind, g.Charter.Scope, tier, a.ttl, a.id)
+	}
+	r, err := t.tx.ExecContext(ctx, "INSERT INTO agent(name, called, kind, scope, tier, ttl) VALUES(?,?,?,?,?,?)",
+		id[:], g.Intent.Name, g.Intent.Kind, g.Charter.Scope, tier, sql.NullInt64{Int64: a.ttl, Valid: ok})
+	if err == nil {
+		a.id, err = r.LastInsertId()
+	}
+	return err
 }
 
 // moved notes that the agents something was taken in of are not what they were.
@@ -120,16 +136,16 @@ func (t *taker) moved(ctx context.Context, position int64) error {
 	return nil
 }
 
-// genesis is how an agent began.
-func (t *taker) genesis(ctx context.Context, id perdure.AgentID) (g perdure.Genesis, err error) {
+// genesis is how an agent began, if that is there.
+func (t *taker) genesis(ctx context.Context, id perdure.AgentID) (g perdure.Genesis, ok bool, err error) {
 	for item, err := range t.s.Entries(ctx, id, 0) {
 		if err != nil {
-			return g, err
+			return g, false, err
 		}
-		g, _ = item.Content().(perdure.Genesis)
-		return g, nil
+		g, ok = item.Content().(perdure.Genesis)
+		break
 	}
-	return g, nil
+	return g, ok, nil
 }
 
 // expires is when the body of an entry has outlived its time; zero: never.

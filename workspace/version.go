@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // called are the agents of a name.
@@ -42,7 +43,7 @@ func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
 			return nil, errors.Join(err, rows.Close())
 		}
 		s.agent, s.Tier = perdure.AgentID(hashOf(id)), Tier(tier)
-		if kind != perdure.WorkspaceKind {
+		if kind != keeper.Workspace {
 			s.Tier, s.role = Private, called
 		}
 		if s.Tier.rank() >= 0 {
@@ -100,16 +101,15 @@ func (ix *Index) versions(ctx context.Context, on []shelf, where string, args ..
 	return ix.chosen(ctx, on, anyRows, where, args...)
 }
 
-// latest is versions for a condition that takes some of the last rows: they are read from the last on, and not all of a
-// shelf to sort them.
-func (ix *Index) latest(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
-	return ix.chosen(ctx, on, latestRows, where, args...)
+// numbered is versions for a condition that goes by the numbers of rows: those alone are read, and not all of a shelf.
+func (ix *Index) numbered(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	return ix.chosen(ctx, on, numberedRows, where, args...)
 }
 
 // How rows are found: by an index of their shelf, or, for which the plus keeps SQLite from one, by their numbers.
 const (
-	anyRows    = "v.agent"
-	latestRows = "+v.agent"
+	anyRows      = "v.agent"
+	numberedRows = "+v.agent"
 )
 
 // selection is the statement that selects rows of shelves by a condition.

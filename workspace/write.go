@@ -357,7 +357,7 @@ func (r *Reader) bodyOf(d *Draft) (perdure.Data, error) {
 	for _, p := range d.Sealed {
 		plain, err := perdure.DataOf(norm.NFC.String(p.Text))
 		if err == nil {
-			plain, err = seal.Data(r.Vault, p.Subject, plain)
+			plain, err = seal.For(r.Vault, p.Subject, plain)
 		}
 		if err != nil {
 			return nil, err
