@@ -397,7 +397,7 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	if ev.By == "" {
 		ev.By = n.Key.Name
 	}
-	e, err := n.Tell(ctx, id, ev)
+	e, err := n.record(ctx, id, ev)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,26 @@ import (
 //
 // Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a
 // snapshot, so that the next one need not either.
+//
+// Listings show it when Tell returns, or once the node that is about to look at the agent has done so.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+	e, err := n.record(ctx, id, ev)
+	if err == nil && !n.looksNow(e) {
+		n.relist(context.WithoutCancel(ctx), id)
+	}
+	return e, err
+}
+
+// looksNow reports whether this node works on agents, and is to look at one at once because of an entry: then it writes
+// the line about it. An agent that waits for something else is not looked at on account of an event.
+func (n *Node) looksNow(e *Entry) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.loops) > 0 && e.Due != 0 && e.Due <= TimeOf(time.Now())
+}
+
+// record is Tell without the line in the store's list.
+func (n *Node) record(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}

@@ -217,6 +217,8 @@ type Budget struct {
 type Created struct {
 	Agent perdure.AgentID `json:"agent"`
 	Name  string          `json:"name,omitempty"`
+	// Warning says that another agent has the name, too
+	Warning string `json:"warning,omitempty" doc:"that another agent has the name, too: use the id"`
 }
 
 // Event is something told to an agent.

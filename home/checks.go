@@ -34,11 +34,11 @@ const checkTime = 10 * time.Second
 
 // Hold implements workspace.Holder.
 func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string) (string, error) {
+	if err := c.Fit(check); err != nil {
+		return "", err
+	}
 	verb, rest, _ := strings.Cut(strings.TrimSpace(check), " ")
 	rest = strings.TrimSpace(rest)
-	if rest == "" {
-		return "", errUnknownCheck(check)
-	}
 	l := looker{checker: c, reader: reader, accepted: c.accepted(check)}
 	if err := l.powers.Fill(c.home); err != nil {
 		return "", err
@@ -53,6 +53,16 @@ func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string)
 		return l.contains(ctx, path, strings.TrimSpace(text))
 	}
 	return "", errUnknownCheck(check)
+}
+
+// Fit implements workspace.Holder.
+func (*checker) Fit(check string) error {
+	words := strings.Fields(check)
+	need := map[string]int{"exists": 2, "missing": 2, "contains": 3, "run": 2}
+	if len(words) == 0 || need[words[0]] == 0 || len(words) < need[words[0]] {
+		return errUnknownCheck(check)
+	}
+	return nil
 }
 
 func errUnknownCheck(check string) error {

@@ -414,6 +414,23 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	return d.Home.createBy(ctx, d.Node, g)
 }
 
+// Namesake says, for whoever made an agent, that it cannot be named by its name because others have it, too. Empty: it
+// can. Of agents that are not shown to the visitor, nothing is said.
+func (d *Desk) Namesake(ctx context.Context, v *Visitor, a *perdure.Agent) string {
+	name := a.Fold().Intent.Name
+	if found, err := d.Find(ctx, v, name); err == nil && found == a.ID() || name == "" {
+		return ""
+	}
+	all, err := Candidates(ctx, d.Store, name)
+	if err != nil || !slices.ContainsFunc(all, func(l perdure.Listing) bool {
+		return l.Agent != a.ID() && d.Shows(ctx, v, l.Agent)
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("another agent is called %s, too: name this one by its id, %s", view.ShownName(name),
+		a.ID().Short())
+}
+
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.
 func (d *Desk) List(
 	ctx context.Context,

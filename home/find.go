@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // maxCandidates is how many candidates an ambiguous name lists.
@@ -56,15 +57,48 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 	case 0:
 		return id, notFound(ctx, s, arg, shows)
 	}
+	if own := ownNamed(ctx, s, found, arg); own != nil {
+		return *own, nil
+	}
+	return id, ambiguous(found, arg)
+}
+
+// ownNamed is the one agent of a name in the home's own scope; nil: there is none, or more, or the name may be the
+// beginning of an id. Whoever may make agents elsewhere must not make those of the home unreachable by name. Which scope
+// an agent is in, its own memory says, and not the index.
+func ownNamed(ctx context.Context, s perdure.Store, found []perdure.Listing, arg string) *perdure.AgentID {
+	if len(found) > maxCandidates {
+		return nil // these are not all
+	}
+	var own *perdure.AgentID
+	for _, l := range found {
+		a, err := perdure.Load(ctx, s, l.Agent)
+		if err != nil || l.Name != arg {
+			return nil
+		}
+		if a.Fold().Charter.Scope != workspace.DefaultScope {
+			continue
+		}
+		if own != nil {
+			return nil
+		}
+		own = &l.Agent
+	}
+	return own
+}
+
+// ambiguous says which agents a name or the beginning of an id could mean.
+func ambiguous(found []perdure.Listing, arg string) error {
 	var lines []string
 	for _, l := range found {
-		lines = append(lines, strings.TrimSpace(l.Agent.Short()+" "+view.ShownName(l.Name)))
+		lines = append(lines, fmt.Sprintf("%s %s in %s", l.Agent.Short(), view.ShownName(l.Name), view.InLine(l.Scope)))
 		if len(lines) == maxCandidates {
 			lines = append(lines, "…")
 			break
 		}
 	}
-	return id, perdure.Invalid(fmt.Errorf("%q could be %s; use more digits of the id", arg, strings.Join(lines, ", ")))
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%q could be %s", arg, strings.Join(lines, ", "))),
+		"name it by its id, or by so many digits of it that only one begins with them")
 }
 
 // findID says what keeps an agent that was named by its whole id from being found.

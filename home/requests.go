@@ -26,6 +26,11 @@ const (
 	maxIdempotencyKey = 255
 )
 
+// ErrKeyReused says that a request bears the Idempotency-Key of another.
+var ErrKeyReused error = &Error{
+	KindMisuse, errors.New("this Idempotency-Key was used for another request; use a key of its own for each"),
+}
+
 // Requests remembers what was answered to requests that bear an Idempotency-Key, so that one that comes again is done
 // once: also when the server was killed in between.
 type Requests struct {
@@ -117,10 +122,7 @@ func (r *Requests) Once(ctx context.Context, s perdure.Store, q Keyed) (answer [
 	}
 	if was != nil {
 		if !bytes.Equal(was.print, q.Print[:]) {
-			return nil, false, &Error{
-				KindMisuse,
-				errors.New("this Idempotency-Key was used for another request; use a key of its own for each"),
-			}
+			return nil, false, ErrKeyReused
 		}
 		if was.answer != nil {
 			return was.answer, true, nil

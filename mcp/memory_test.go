@@ -138,6 +138,10 @@ func TestClientsRemember(t *testing.T) {
 		want(c.said("document_promote", map[string]any{"path": "agents/coder/a.md", "to": "team"}), "a.md")
 		want(c.said("session_close", map[string]any{"title": "Chose Go", "happened": "We chose.",
 			"open_threads": []string{"begin"}}), "version")
+		want(c.said("session_close", map[string]any{"title": "Again", "happened": "Nothing."}),
+			"hint: open one: session_open, as coder")
+		want(c.said("document_read", map[string]any{"path": "notes/none.md"}),
+			"hint: see document_list, or memory_search")
 		want(c.said("session_open", nil), "open: begin")
 		if got := c.InitializeResult(); got != nil {
 			want(got.Instructions, "session_open")

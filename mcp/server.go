@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,6 +154,14 @@ func (s *Server) typed(text string) string {
 	return s.Typed(text)
 }
 
+// asTools are the tools that do what a hint names a command for: a model has no shell. What only people can do stays a
+// command.
+var asTools = strings.NewReplacer("perdure doc ls", "document_list", "perdure doc read", "document_read",
+	"perdure doc write", "document_write", "perdure search", "memory_search",
+	"perdure session open --role ", "session_open, as ", "perdure session open", "session_open",
+	"perdure session close", "session_close", "perdure show --help", "show_agent", "perdure show", "show_agent",
+	"perdure ls", "list_agents", "perdure inbox", "list_waits", "perdure send", "tell_agent")
+
 // problem is an error in the words of the command line, with what to do about it.
 func (s *Server) problem(err error) error {
 	message, hint := view.Explain(err, "perdure")
@@ -160,7 +169,7 @@ func (s *Server) problem(err error) error {
 		hint = "" // the message says what is wrong, and the schema of the tool what is right
 	}
 	if message = s.typed(message); hint != "" {
-		message += "\nhint: " + s.typed(view.OneLine(hint, 0))
+		message += "\nhint: " + s.typed(asTools.Replace(view.OneLine(hint, 0)))
 	}
 	return errors.New(message)
 }

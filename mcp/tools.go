@@ -110,6 +110,7 @@ type startOut struct {
 	Agent string `json:"agent" jsonschema:"its id"`
 	Name  string `json:"name" jsonschema:"its name"`
 	Next  string `json:"next" jsonschema:"what happens now"`
+	Warn  string `json:"warning,omitempty" jsonschema:"that another agent has the name, too: use the id"`
 }
 
 func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut,
@@ -144,7 +145,7 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 		}
 	}
 	next = s.typed(next)
-	return nil, &startOut{a.ID().String(), a.Fold().Intent.Name, next}, nil
+	return nil, &startOut{a.ID().String(), a.Fold().Intent.Name, next, s.Desk.Namesake(ctx, v, a)}, nil
 }
 
 type listIn struct {

@@ -43,3 +43,22 @@ func TestAForkMindsIfMatch(t *testing.T) {
 	w.call(all, "POST", path+"/events", client.Event{Name: "x"}, 200, nil)
 	w.problem(all, "POST", path+"/fork", client.Fork{Name: "c"}, 412, "If-Match", tag)
 }
+
+func TestAKeyOfAnEventIsForThatEvent(t *testing.T) {
+	w := newWorld(t)
+	all := w.human()
+	path := "/v1/agents/" + w.agent("a").String() + "/events"
+	pay := map[string]any{"name": "pay", "data": map[string]any{"cents": 100}}
+	w.call(all, "POST", path, pay, 200, nil, "Idempotency-Key", "kk")
+	var again client.Recorded
+	if w.call(all, "POST", path, pay, 200, &again, "Idempotency-Key", "kk"); !again.Before {
+		t.Errorf("the same event again: %+v, want that it was received before", again)
+	}
+	for _, other := range []map[string]any{{"name": "refund", "data": pay["data"]},
+		{"name": "pay", "data": map[string]any{"cents": 999}}, {"name": "pay"}} {
+		p := w.problem(all, "POST", path, other, 422, "Idempotency-Key", "kk")
+		if p.Kind != "misuse" {
+			t.Errorf("%v: got %+v, want that the key was used for another request", other, p)
+		}
+	}
+}

@@ -206,7 +206,9 @@ func (s *Server) create(ctx context.Context, v *home.Visitor, in *struct {
 			if err != nil {
 				return nil, err
 			}
-			return client.Created{Agent: a.ID(), Name: a.Fold().Intent.Name}, nil
+			return client.Created{
+				Agent: a.ID(), Name: a.Fold().Intent.Name, Warning: s.Desk.Namesake(ctx, v, a),
+			}, nil
 		},
 	)
 }
@@ -250,7 +252,8 @@ func (s *Server) event(
 	}
 	ev.Name = strings.TrimSpace(ev.Name)
 	w := in.Writing
-	if ev.ID == "" && w.Key != "" { // the agent remembers the ids of events itself
+	keyed := ev.ID == "" && w.Key != ""
+	if keyed { // the agent remembers the ids of events itself
 		ev.ID = w.Key
 	}
 	w.Key, w.Match = "", ""
@@ -272,8 +275,17 @@ func (s *Server) event(
 		if err != nil {
 			return nil, err
 		}
+		if before && keyed && !says(e, &ev) {
+			return nil, home.ErrKeyReused
+		}
 		return client.Recorded{Agent: e.ID(), Entry: e.Name, Seq: e.Seq, Before: before}, nil
 	})
+}
+
+// says reports whether an entry tells what an event does; also where it cannot be told any more.
+func says(e *perdure.Entry, ev *perdure.Event) bool {
+	was, ok := e.Content().(perdure.Event)
+	return !ok || was.Name == ev.Name && bytes.Equal(was.Data, ev.Data)
 }
 
 func (s *Server) settle(ctx context.Context, v *home.Visitor, in *telling[client.Settle]) (*wrote[client.Told], error) {

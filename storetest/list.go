@@ -16,6 +16,7 @@ import (
 var listing = map[string]func(*testing.T, *suite){
 	"ANewAgentIsListed":         testListNew,
 	"IndexIsOnlyAnIndex":        testIndex,
+	"AnEventIsListedAtOnce":     testListTold,
 	"EveryFilterSelects":        testFilters,
 	"ReindexRebuildsEverything": testReindex,
 	"PagesCostWhatTheyList":     testPages,
@@ -66,6 +67,25 @@ func testListNew(t *testing.T, s *suite) {
 	}}
 	if diff := cmp.Diff(want, list(t, l, perdure.Filter{})); diff != "" {
 		t.Fatalf("listing of a new agent (-want +got):\n%s", diff)
+	}
+}
+
+// testListTold: an event that wakes nobody is in the list when the one who told it hears that it was recorded. No node
+// looks at the agent on account of it, and would write its line.
+func testListTold(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	a := s.grow(w, s.create(w, "a"), began, sleep(time.Now().Add(24*time.Hour)))
+	n := &perdure.Node{Store: s.Store, Key: w.Signer}
+	for i, name := range []string{"first", "second"} { // read from the store, and out of the node's memory
+		e, err := n.Tell(t.Context(), a.ID(), perdure.Event{Name: name, By: "somebody"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := list(t, l, perdure.Filter{})
+		if len(got) != 1 || got[0].Entries != int64(i)+3 || got[0].Updated != e.Time {
+			t.Errorf("after event %s, written %s, listed: %+v, want %d entries", name, e.Time, got, i+3)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/perdure/perdure"
 )
 
@@ -30,11 +32,19 @@ func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
 			next.Title = living[0].title
 		}
 		if next.Text = lined(text) + d.Text; body != nil { // parts of it are sealed
-			parts := append(slices.Clone(body), "\n"+d.Text)
-			next.body, err = perdure.DataOf(parts)
+			next.body, err = r.longer(body, &d)
 		}
 		return &next, err
 	}, d)
+}
+
+// longer is a body of which parts are sealed, and what a draft adds to it.
+func (r *Reader) longer(body []any, d *Draft) (perdure.Data, error) {
+	sealed, err := r.sealed(d.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	return perdure.DataOf(append(append(slices.Clone(body), "\n"+norm.NFC.String(d.Text)), sealed...))
 }
 
 // lined is a text that ends with a line end, unless it is empty.
@@ -213,7 +223,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 	}
 	stub := Draft{Path: was.Path, Kind: was.Kind, Title: was.Title, Text: fmt.Sprintf("Moved to [[%s]] "+
 		"(%s).\n", there.Path, there.Visibility), Links: []string{there.Path},
-		Tags: []string{movedTag}, Base: []perdure.Hash{was.Version}}
+		Tags: []string{movedTag}, Base: []perdure.Hash{was.Version}, moved: true}
 	if _, err := r.Write(ctx, stub); err != nil && !errors.Is(err, perdure.ErrDenied) &&
 		!errors.Is(err, perdure.ErrConflict) {
 		return nil, err

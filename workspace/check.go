@@ -11,6 +11,8 @@ import (
 type Holder interface {
 	// Hold reports why the check does not hold; empty: it does. An error says that nobody can tell.
 	Hold(ctx context.Context, reader *perdure.Agent, check string) (why string, err error)
+	// Fit refuses a check that nobody could look at, before it is written.
+	Fit(check string) error
 	// Accept hears of each check that the owner writes in person. One that is only kept, with a document that the owner
 	// edits, promotes or renames, is none.
 	Accept(check string)

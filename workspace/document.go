@@ -119,6 +119,11 @@ func missing(path string) error {
 // current are the current versions of the document at a path: those of the first memory that has any. On is the
 // visibility asked for; nil: any.
 func (r *Reader) current(ctx context.Context, path string, on *Visibility) ([]*version, error) {
+	return r.lastly(ctx, path, on, false)
+}
+
+// lastly is current and, where a path has none, what says that its document was removed, if that is asked for.
+func (r *Reader) lastly(ctx context.Context, path string, on *Visibility, removed bool) (all []*version, err error) {
 	shelves, err := r.shelves(ctx)
 	if err != nil {
 		return nil, err
@@ -140,8 +145,11 @@ func (r *Reader) current(ctx context.Context, path string, on *Visibility) ([]*v
 		if len(found) > 0 && !(len(found) == 1 && found[0].gone) {
 			return found, nil
 		}
+		if removed && len(all) == 0 {
+			all = found
+		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // unexpired leaves out what has outlived its time, though nothing has taken it out yet.
@@ -252,29 +260,33 @@ func (r *Reader) Based(ctx context.Context, d *Draft, versions []string) error {
 	return nil
 }
 
-// History is the versions of the document at a path, newest first, without their texts.
+// History is the versions of the document at a path, newest first, without their texts. One that was removed has them,
+// too.
 func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*Document, error) {
-	d, err := r.Read(ctx, path, on)
+	path, err := CleanPath(path)
+	if err == nil {
+		err = r.sync(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	shelves, err := r.shelves(ctx)
+	last, err := r.lastly(ctx, path, on, true)
 	if err != nil {
 		return nil, err
 	}
-	for i := range shelves {
-		if shelves[i].agent != d.Agent {
-			continue
-		}
-		found, err := r.Index.versions(ctx, shelves[i:i+1], "v.path=? ORDER BY v.id DESC LIMIT 1000", d.Path)
-		if err != nil {
-			return nil, err
-		}
-		all := make([]*Document, len(found))
-		for i, v := range found {
-			all[i] = v.document()
-		}
-		return all, nil
+	if len(last) == 0 {
+		return nil, missing(path)
 	}
-	return nil, missing(path)
+	if err := r.may(ctx, last[0].shelf, path, last[0].kind, false); err != nil {
+		return nil, err
+	}
+	found, err := r.Index.versions(ctx, []shelf{*last[0].shelf}, "v.path=? ORDER BY v.id DESC LIMIT 1000", path)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Document, len(found))
+	for i, v := range found {
+		all[i] = v.document()
+	}
+	return all, nil
 }

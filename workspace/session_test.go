@@ -104,6 +104,13 @@ func (h holds) Hold(_ context.Context, _ *perdure.Agent, check string) (string, 
 	return h[check], nil
 }
 
+func (holds) Fit(check string) error {
+	if strings.HasPrefix(check, "nonsense") {
+		return errors.New("nobody can look at " + check)
+	}
+	return nil
+}
+
 func (holds) Accept(string) {}
 
 // Checks are run of what the owner wrote; nobody else's.

@@ -220,7 +220,7 @@ func (r *Reader) WriteArgs(ctx context.Context, in WriteArgs) (*Document, error)
 		return nil, err
 	}
 	d := Draft{Path: in.Path, Kind: in.Kind, Title: in.Title, Text: in.Text, Visibility: on, Tags: in.Tags,
-		Check: in.Check}
+		Check: in.Check, models: true}
 	if in.Append {
 		return r.Append(ctx, d)
 	}

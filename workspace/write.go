@@ -39,10 +39,12 @@ type Draft struct {
 	// New refuses to replace anything.
 	New bool
 
-	from *perdure.Source
-	gone bool
-	body perdure.Data // in the place of Text and Sealed
-	kept string       // the check of the document this is made of, which is its author's and not accepted
+	from   *perdure.Source
+	gone   bool
+	moved  bool         // what it replaces stands elsewhere, whole
+	models bool         // a model wrote it, whoever it acts for
+	body   perdure.Data // in the place of Text and Sealed
+	kept   string       // the check of the document this is made of, which is its author's and not accepted
 }
 
 // Part is a part of a document that is sealed for a subject, so that erasing the subject makes it unreadable
@@ -281,6 +283,14 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	case d.Base != nil && !sameVersions(d.Base, living):
 		return nil, conflict(path, living)
 	}
+	if err := r.keepsSealed(path, d, living); err != nil {
+		return nil, err
+	}
+	if d.Check != "" && r.Holds != nil {
+		if err := r.Holds.Fit(d.Check); err != nil {
+			return nil, perdure.Invalid(fmt.Errorf("%s: %w", path, err))
+		}
+	}
 	if len(d.Text) > MaxText {
 		return nil, perdure.Invalid(fmt.Errorf("%s: its text has %d bytes, and %d are the most; split it, or link to "+
 			"a file", path, len(d.Text), MaxText))
@@ -325,6 +335,24 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	return w, err
 }
 
+// keepsSealed refuses a draft that would drop sealed parts: a role does not see what it would drop. The owner may, and
+// says so by naming the version it replaces, or what is sealed from now on.
+func (r *Reader) keepsSealed(path string, d *Draft, living []*version) error {
+	sealed := slices.ContainsFunc(living, func(v *version) bool { return v.sealed })
+	switch {
+	case !sealed || d.gone || d.moved || d.body != nil:
+		return nil
+	case !r.agent.IsZero() || d.models:
+		return fmt.Errorf("%w: parts of %s are sealed, and would be lost; a person changes it", perdure.ErrDenied, path)
+	case d.Base == nil && len(d.Sealed) == 0:
+		return perdure.WithHint(
+			fmt.Errorf("%w: parts of %s are sealed, and would be lost", perdure.ErrDenied, path),
+			"seal them again with --seal, or add to the document with --append; to drop them, name the version that "+
+				"you replace with --base")
+	}
+	return nil
+}
+
 // maxBase is how many versions one can replace.
 const maxBase = 64
 
@@ -350,11 +378,19 @@ func (r *Reader) bodyOf(d *Draft) (perdure.Data, error) {
 	if len(d.Sealed) == 0 {
 		return perdure.DataOf(text)
 	}
-	if r.Vault == nil {
+	parts, err := r.sealed(d.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	return perdure.DataOf(append([]any{text}, parts...))
+}
+
+// sealed are parts as only the vault opens them.
+func (r *Reader) sealed(parts []Part) (all []any, err error) {
+	if len(parts) > 0 && r.Vault == nil {
 		return nil, perdure.Invalid(errors.New("there is no vault here to keep the keys of sealed parts in"))
 	}
-	parts := []any{text}
-	for _, p := range d.Sealed {
+	for _, p := range parts {
 		plain, err := perdure.DataOf(norm.NFC.String(p.Text))
 		if err == nil {
 			plain, err = seal.For(r.Vault, p.Subject, plain)
@@ -362,9 +398,9 @@ func (r *Reader) bodyOf(d *Draft) (perdure.Data, error) {
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, plain)
+		all = append(all, plain)
 	}
-	return perdure.DataOf(parts)
+	return all, nil
 }
 
 // sameVersions reports whether base names exactly the versions.

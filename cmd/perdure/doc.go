@@ -152,8 +152,14 @@ func docWriteCommand() *cobra.Command {
 			return perdure.Invalid(errors.New("a document needs a PATH, such as notes/today.md; - puts it in the " +
 				"place of its kind and title"))
 		}
-		if d.Text, err = textArg(c, strings.Join(args[1:], "")); err != nil {
-			return err
+		if len(args) == 1 || args[1] != "" { // "" is a text, and empties a document
+			if d.Text, err = textArg(c, strings.Join(args[1:], "")); err != nil {
+				return err
+			}
+		}
+		if len(args) == 1 && d.Text == "" && len(*seal) == 0 { // cron and CI have an empty standard input
+			return perdure.Invalid(errors.New("there is no text: standard input is empty; give a TEXT, or - or \"\" to " +
+				"empty the document"))
 		}
 		if d.Path = args[0]; d.Path == "-" {
 			d.Path = "" // the place of its kind and title

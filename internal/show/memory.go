@@ -39,7 +39,8 @@ func Written(w io.Writer, d *workspace.Document) error {
 
 // Removed says that a document is gone.
 func Removed(w io.Writer, d *workspace.Document) error {
-	_, err := fmt.Fprintf(w, "%s: removed; its versions stay in memory\n", view.InLine(d.Path))
+	_, err := fmt.Fprintf(w, "%s: removed; its versions stay in memory: perdure doc history lists them, and perdure "+
+		"doc read --version shows one\n", view.InLine(d.Path))
 	return err
 }
 

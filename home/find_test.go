@@ -1,0 +1,43 @@
+package home_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
+)
+
+// Whoever may make agents elsewhere must not make those of the home unreachable by name.
+func TestANameIsThatOfTheOneAgentOfTheHome(t *testing.T) {
+	t.Parallel()
+	store := new(perdure.MemStore)
+	key, err := perdure.GenerateSigner("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: store, Key: key}
+	create := func(scope string) perdure.AgentID {
+		t.Helper()
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: "jam"},
+			Charter: perdure.Charter{Scope: scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.ID()
+	}
+	own := create("home")
+	other := create("acme")
+	if got, err := home.Find(t.Context(), store, "jam"); err != nil || got != own {
+		t.Errorf("found %s, %v; want %s, the one of the home", got.Short(), err, own.Short())
+	}
+	if got, err := home.Find(t.Context(), store, other.Short()); err != nil || got != other {
+		t.Errorf("by its id: %s, %v", got.Short(), err)
+	}
+	create("home")
+	_, err = home.Find(t.Context(), store, "jam")
+	if err == nil || !strings.Contains(err.Error(), other.Short()+" jam in acme") ||
+		!strings.Contains(err.Error(), own.Short()+" jam in home") {
+		t.Errorf("of two in the home: %v, want all named with their scopes", err)
+	}
+}
