@@ -58,4 +58,6 @@ container: ## build a container image named perdure (needs podman or docker)
 torture: ## hurt everything in every way for FOR, print one table, then simulate for a long time
 	cd internal/torture && PERDURE_TORTURE_FOR=$(FOR) $(GO) test -count=1 -timeout 0
 	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/simulate
+	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v -run 'Linearizable|Once|TestStore' ./store/postgres ./store/nats
+	PERDURE_MESH=$(FOR) $(GO) test -count=1 -timeout 0 -v -run TestFiveNodesThatAreCutApartComeToOneEnd ./cmd/perdure
 	PERDURE_RALPH_RUNS=1000 $(GO) test -count=1 -timeout 0 -v -run EachTaskIsDoneExactlyOnce ./workspace/ralph

@@ -3,6 +3,7 @@ package perdure
 import (
 	"context"
 
+	"github.com/perdure/perdure/internal/span"
 	"github.com/perdure/perdure/trace"
 )
 
@@ -15,7 +16,7 @@ func traced(ctx context.Context, t trace.ID, cause Hash) context.Context {
 }
 
 // spanOf is what is done as part of a trace on account of an entry; zero without a trace.
-func spanOf(t trace.ID, cause Hash) (c trace.Span) {
+func spanOf(t trace.ID, cause Hash) (c span.Span) {
 	if !t.IsZero() {
 		c.Trace = t
 		copy(c.Op[:], cause[:])
@@ -26,18 +27,19 @@ func spanOf(t trace.ID, cause Hash) (c trace.Span) {
 // traceIn is the trace that ctx is part of, or a new one. Whoever calls chooses the id, which is recorded and sent on:
 // one that the guard keeps out of memory, as it holds a secret, is not taken over.
 func (n *Node) traceIn(ctx context.Context) trace.ID {
-	c, ok := trace.In(ctx)
+	c, ok := span.In(ctx)
 	if !ok {
 		return trace.New()
 	}
+	id := trace.ID(c.Trace)
 	if n.Guard == nil {
-		return c.Trace
+		return id
 	}
-	if err := n.Guard.Check([]byte(c.Trace.String())); err != nil {
+	if err := n.Guard.Check([]byte(id.String())); err != nil {
 		n.Log.Warn("the trace id is not used: " + err.Error())
 		return trace.New()
 	}
-	return c.Trace
+	return id
 }
 
 // trace is the trace an entry to be written belongs to: an outcome to that of its decision, a wake to that of the event

@@ -11,6 +11,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that the heads were no longer the heads: another node was first, and nothing was added.
 	ErrConflict = errors.New("conflict: another node appended first")
+	// ErrMoved says that an agent has gone on from the heads that WithHeads names; nothing was added. It is also an
+	// ErrConflict.
+	ErrMoved error = movedErr{}
 	// ErrTerminated says that the agent has ended and takes no new decisions.
 	ErrTerminated = errors.New("agent has ended")
 	// ErrDenied says that whoever asked has no right to it; nothing was changed.

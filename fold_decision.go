@@ -196,16 +196,13 @@ func (f *Fold) ownInbox() {
 }
 
 // advisorTool is the name under which an advisor's signals are kept.
-func advisorTool(advisor string) string { return advisorPrefix + advisor }
-
-const advisorPrefix = "advisor:"
+func advisorTool(advisor string) string { return phase.Advisor(advisor) }
 
 // advisorTool is the same, as the fold has it already, if it does.
 func (f *Fold) advisorTool(advisor string) string {
 	for i := range f.Tools {
 		name := f.Tools[i].Tool
-		if len(name) == len(advisorPrefix)+len(advisor) && name[len(advisorPrefix):] == advisor &&
-			name[:len(advisorPrefix)] == advisorPrefix {
+		if of, is := phase.AdvisorIn(name); is && of == advisor {
 			return name
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // mutate changes the intent. Bounds meet: whatever order mutations of several branches are folded in, the narrowest
@@ -78,9 +80,9 @@ func (f *Fold) Widens(m *Mutate) error {
 func (f *Fold) Remakes(m *Mutate) error {
 	is := f.Intent.Kind
 	switch {
-	case m.Kind != nil && *m.Kind != is && KeepsDocuments(*m.Kind):
+	case m.Kind != nil && *m.Kind != is && keeper.Is(*m.Kind):
 		return fmt.Errorf("kind %s: such agents only keep documents, and no agent becomes one", *m.Kind)
-	case KeepsDocuments(is) && (m.Kind != nil && *m.Kind != is ||
+	case keeper.Is(is) && (m.Kind != nil && *m.Kind != is ||
 		m.Labels != nil && !maps.Equal(m.Labels, f.Intent.Labels)):
 		return fmt.Errorf("it keeps documents as a %s: its kind and labels say who sees them, and stay", is)
 	}

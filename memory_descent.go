@@ -5,55 +5,59 @@ import (
 	"iter"
 )
 
-// Descent is how a memory says that another agent descends from it.
-type Descent struct {
-	Relation Relation
-	Entry    Hash   // of a child, the decision that created it; of a fork, the entry it was forked at
-	Ended    bool   // the parent has been told of the child's end
-	Head     Hash   // the head the child then had: its memory must hold this entry
-	Signal   Signal // how it ended
-}
-
 // VerifyDescent holds an agent's claim to descend from another against the memory of that one. A child's genesis must
 // be, byte for byte, what an allowed decision of the parent created, for the advice it names, and no wider than the
 // parent was then. A fork must name an entry of its parent. The parent's memory must have been verified. A *Rejection
 // says that the agent does not descend from it as it says.
-func VerifyDescent(genesis *Entry, parent iter.Seq2[*Entry, error]) (*Descent, error) {
+//
+// It returns the entry of the parent that the agent comes from: of a child the decision that created it, of a fork the
+// entry it was forked at. If the parent has been told of a child's end, ended is what it was told: the child's memory
+// must hold the entry ended.Head.
+func VerifyDescent(genesis *Entry, parent iter.Seq2[*Entry, error]) (from Hash, ended *ChildEnded, err error) {
 	g, ok := genesis.content.(Genesis)
 	if !ok || g.Lineage == nil {
-		return nil, reject(predChild, genesis, "$.body.content.genesis.lineage", "no lineage", "a parent",
+		return Hash{}, nil, reject(predChild, genesis, "$.body.content.genesis.lineage", "no lineage", "a parent",
 			"the agent says of itself that it descends from nobody")
 	}
-	d := &Descent{Relation: g.Lineage.Relation}
+	d := &descent{genesis: genesis, said: &g}
 	for m, err := range Replay(parent) {
 		if err != nil {
-			return nil, err
+			return Hash{}, nil, err
 		}
 		if m.Entry.ID() != g.Lineage.Parent {
-			return nil, reject(predChild, genesis, "$.body.content.genesis.lineage.parent", g.Lineage.Parent.String(),
-				m.Entry.ID().String(), "this is the memory of another agent")
+			return Hash{}, nil, reject(predChild, genesis, "$.body.content.genesis.lineage.parent",
+				g.Lineage.Parent.String(), m.Entry.ID().String(), "this is the memory of another agent")
 		}
-		if err := d.see(genesis, &g, m); err != nil {
-			return nil, err
+		if err := d.see(m); err != nil {
+			return Hash{}, nil, err
 		}
 	}
-	if d.Entry.IsZero() {
+	if d.from.IsZero() {
 		what := "no decision that created it"
-		if d.Relation == Fork {
+		if g.Lineage.Relation == Fork {
 			what = "no entry " + g.Lineage.Cause.Short()
 		}
-		return nil, reject(predChild, genesis, "$.body.content.genesis.lineage", what,
+		return Hash{}, nil, reject(predChild, genesis, "$.body.content.genesis.lineage", what,
 			"one in the memory of "+g.Lineage.Parent.Short(),
 			"the lineage is forged, or this copy of the parent is older than it")
 	}
-	return d, nil
+	return d.from, d.ended, nil
+}
+
+// descent is what was found of an agent in the memory of its parent.
+type descent struct {
+	genesis *Entry
+	said    *Genesis // its content
+	from    Hash
+	ended   *ChildEnded
 }
 
 // see looks at one entry of the parent.
-func (d *Descent) see(genesis *Entry, g *Genesis, m Moment) error {
-	if d.Relation == Fork {
+func (d *descent) see(m Moment) error {
+	genesis, g := d.genesis, d.said
+	if g.Lineage.Relation == Fork {
 		if m.Entry.Name == g.Lineage.Cause {
-			d.Entry = m.Entry.Name
+			d.from = m.Entry.Name
 		}
 		return nil
 	}
@@ -74,10 +78,10 @@ func (d *Descent) see(genesis *Entry, g *Genesis, m Moment) error {
 			return reject(predChild, genesis, "$.body.content.genesis", err.Error(), "no wider than its parent was",
 				fmt.Sprintf("decision %s of the parent created it", m.Entry.Name.Short()))
 		}
-		d.Entry = m.Entry.Name
+		d.from = m.Entry.Name
 	case Event:
-		if n, ok := b.Notice.(ChildEnded); ok && n.Child == genesis.ID() && !d.Ended {
-			d.Ended, d.Head, d.Signal = true, n.Head, n.Signal
+		if n, ok := b.Notice.(ChildEnded); ok && n.Child == genesis.ID() && d.ended == nil {
+			d.ended = &n
 		}
 	case Genesis, Advice, Outcome, Snapshot, nil:
 	}

@@ -3,7 +3,6 @@ package perdure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -137,51 +136,6 @@ func (n *Node) fit() error {
 	return n.unfit
 }
 
-// trusting is whom a node was told to trust, and these with its own key.
-type trusting struct{ told, all *Trust }
-
-// withKey is whom this node trusts: itself, and whom it was told to.
-func (n *Node) withKey(t *Trust) *trusting {
-	others := t
-	if others == nil {
-		others = new(Trust)
-	}
-	own := Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope}
-	return &trusting{told: t, all: others.With(own)}
-}
-
-// trust is whom this node trusts now. A node without a key trusts nobody.
-func (n *Node) trust() *Trust {
-	if n.init() != nil {
-		return new(Trust)
-	}
-	was := n.trusted.Load()
-	if n.TrustNow != nil {
-		if now := n.TrustNow(); now != nil && now != was.told {
-			return n.setTrust(now).all
-		}
-	}
-	return was.all
-}
-
-// Trusted is whose entries count for this node, now: those TrustNow names, or SetTrust or Trust did, and its own key.
-func (n *Node) Trusted() *Trust { return n.trust() }
-
-// SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
-func (n *Node) SetTrust(t *Trust) {
-	if n.init() != nil {
-		return
-	}
-	n.setTrust(t)
-}
-
-func (n *Node) setTrust(t *Trust) *trusting {
-	now := n.withKey(t)
-	n.trusted.Store(now)
-	n.wakeAll() // what was held may count now
-	return now
-}
-
 // TryAgain has the node not wait for what failed up to now, nor take it for a sign of what it cannot do: a person has
 // put it right, or wants to know. What fails after that is waited for as usual.
 func (n *Node) TryAgain() {
@@ -190,18 +144,6 @@ func (n *Node) TryAgain() {
 	}
 	n.urged.Store(int64(TimeOf(time.Now())))
 	n.wakeAll()
-}
-
-// MayAnswer reports whether an answer to a question in this node's name counts here.
-func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
-	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
-}
-
-// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether
-// somebody has refused it.
-func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
-	yes, refused := n.trust().Tally(f, q, now)
-	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
 }
 
 // load folds an agent for this node to act on.
@@ -358,166 +300,4 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	line := w.a.Listing(now)
 	line.Waiting = w.behind != nil || w.copied || w.a.waiting(n.trust(), Hash{}, now)
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
-}
-
-// Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
-func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
-	if err := n.init(); err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	var err error
-	if g.Seat, err = n.here(ctx); err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
-	if err == nil {
-		err = n.Key.seal(e)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	if err := n.guard(e); err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	a, err := Begin(e)
-	if err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	entries, a, err := n.enclosed(a, e)
-	if err == nil {
-		err = n.append(ctx, nil, a, entries...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create agent: %w", err)
-	}
-	return a, nil
-}
-
-// enclosed is the entries of a new agent: its genesis, and the texts of what its charter and intent name.
-func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
-	entries := []*Entry{genesis}
-	var drafts []Draft
-	if len(a.fold.Charter.Policies) > 0 || !a.fold.Intent.StateSchema.IsZero() {
-		for _, ev := range n.enclose(a.fold) {
-			drafts = append(drafts, Draft{Body: ev, Policy: n.PolicyHash})
-		}
-	}
-	more, a, err := n.Key.Commit(a, time.Now(), drafts...)
-	for _, e := range more {
-		if err == nil {
-			err = n.guard(e) // a policy or schema can hold a secret, too
-		}
-	}
-	return append(entries, more...), a, err
-}
-
-// Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a
-// first decision, going to sleep) share one commit. It returns once that is durable; the agent goes on when a node next
-// looks.
-func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
-	if err := n.fit(); err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	var err error
-	if g.Seat, err = n.here(ctx); err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	if err := n.guard(e); err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	a, err := new(Agent).apply([]*Entry{e}, true)
-	if err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	w := &work{n: n, a: a, pending: []*Entry{e}}
-	for len(w.heads) == 0 && err == nil {
-		var step Step
-		step, err = w.cycle(ctx)
-		if _, idle := step.(Idle); idle {
-			break
-		}
-	}
-	err = errors.Join(err, w.flush(ctx))
-	if w.unmark(); err != nil {
-		return nil, fmt.Errorf("start agent: %w", err)
-	}
-	return w.a, n.index(ctx, w)
-}
-
-// Snapshot writes down what the agent comes to, so that a copy of it can begin there. Nodes do so by themselves now and
-// then. It refuses (key.trusted) an agent that does not count here: a snapshot vouches for what came before. If another
-// node was first, it returns an error wrapping ErrConflict.
-func (n *Node) Snapshot(ctx context.Context, id AgentID) (*Entry, error) {
-	if err := n.init(); err != nil {
-		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
-	}
-	a, err := n.load(ctx, id)
-	if err == nil {
-		err = n.trust().Counts(a)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot agent %s: %w", id.Short(), err)
-	}
-	return n.vouch(ctx, a)
-}
-
-// vouch writes a snapshot of an agent in this node's name.
-func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
-	flags, flagged, err := n.Key.Commit(a, time.Now(), a.flags(n.PolicyHash)...)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
-	}
-	entries, next, err := n.Key.Commit(flagged, time.Now(), Draft{Body: Snapshot{Fold: *flagged.fold},
-		Policy: n.PolicyHash})
-	if entries = append(flags, entries...); err == nil {
-		err = n.append(ctx, a, next, entries...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("snapshot agent %s: %w", a.ID().Short(), err)
-	}
-	return entries[len(entries)-1], nil
-}
-
-// Admit lets an agent count here that has entries by people who are not trusted: this node vouches for what somebody
-// looked at, which is given, and says so in the agent's memory. Its owner may go on writing to it. It changes nothing
-// about an agent that counts. It refuses (key.trusted) one that cannot be derived here, because bodies are gone that
-// only a stranger's snapshot stands for. If others wrote to the agent since it was looked at, it returns an error
-// wrapping ErrConflict.
-func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, error) {
-	if err := n.init(); err != nil {
-		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
-	}
-	a, err := n.load(ctx, looked.ID())
-	switch {
-	case err != nil:
-	case !slices.Equal(a.Heads(), looked.Heads()):
-		err = ErrConflict
-	case n.trust().Counts(a) == nil:
-		return false, nil
-	default:
-		var entries []*Entry
-		if entries, err = n.Key.Admission(a, time.Now(), note); err == nil {
-			err = n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
-		}
-	}
-	if err != nil {
-		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
-	}
-	return true, nil
-}
-
-// Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes
-// to.
-func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, error) {
-	told, next, err := s.Commit(a, now, append(a.flags(Hash{}),
-		Draft{Body: Event{Name: "admitted", By: s.Name, Notice: Admitted{Note: note}}})...)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, _, err := s.Commit(next, now, Draft{Body: Snapshot{Fold: *next.fold}})
-	return append(told, snapshot...), err
 }

@@ -115,7 +115,7 @@ const orderSchema = `{"type":"object","properties":{"item":{"type":"string"},"co
 
 func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	sealed, err := seal.Data(vault, "ana", dataJSON(t, `"Oslo"`))
+	sealed, err := seal.For(vault, "ana", dataJSON(t, `"Oslo"`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestTwoToolsWithOneNameAreRefused(t *testing.T) {
 
 func TestAToolThatReconcilesSeesWhatWasSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	sealed, err := seal.Data(vault, "ana", dataJSON(t, `"ana@example.com"`))
+	sealed, err := seal.For(vault, "ana", dataJSON(t, `"ana@example.com"`))
 	if err != nil {
 		t.Fatal(err)
 	}

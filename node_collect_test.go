@@ -70,7 +70,7 @@ func TestErasedArgumentsReachNoTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := seal.Data(vault, "ana", plain)
+	sealed, err := seal.For(vault, "ana", plain)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 // tellLack records that this node has no tool or advisor that the agent needs: once for each, however often it looks.
 func (w *work) tellLack(idle *Idle) error {
 	note := ""
-	if strings.HasPrefix(idle.Needs, scopeNeed) {
+	if _, outside := phase.ScopeIn(idle.Needs); outside {
 		return nil
 	}
-	if name, advisor := strings.CutPrefix(idle.Needs, advisorTool("")); advisor && w.n.Advisors[name] == nil {
+	if name, advisor := phase.AdvisorIn(idle.Needs); advisor && w.n.Advisors[name] == nil {
 		note = strings.TrimSpace("this node has no advisor " + name)
 	} else if !advisor && idle.Needs != "" && w.n.tool(idle.Needs) == nil {
 		note = "this node has no tool " + idle.Needs
@@ -147,6 +147,6 @@ func (n *Node) advise(ctx, node context.Context, adv Advisor, a *Agent) (Advice,
 }
 
 func instant(adv Advisor) bool {
-	i, ok := adv.(Instant)
+	i, ok := adv.(interface{ Instant() bool })
 	return ok && i.Instant()
 }

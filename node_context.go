@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/span"
 	"github.com/perdure/perdure/trace"
 )
 
@@ -14,7 +15,7 @@ import (
 type callContext struct {
 	node     context.Context // ends when the node gives the call up
 	deadline time.Time       // zero: none
-	span     trace.Span      // zero: part of the trace of node, if that is of one
+	span     span.Span       // zero: part of the trace of node, if that is of one
 
 	mu    sync.Mutex
 	made  context.Context // what stands for it once somebody has looked
@@ -78,7 +79,7 @@ func (c *callContext) Deadline() (time.Time, bool) {
 }
 
 func (c *callContext) Value(key any) any {
-	if c.span != (trace.Span{}) && trace.Asked(key) {
+	if c.span != (span.Span{}) && span.Asked(key) {
 		return c.span
 	}
 	return c.looked().Value(key) // package context asks it for what to cancel with it
@@ -87,11 +88,11 @@ func (c *callContext) Value(key any) any {
 // tracedContext is a context that is part of a trace.
 type tracedContext struct {
 	context.Context
-	span trace.Span
+	span span.Span
 }
 
 func (c *tracedContext) Value(key any) any {
-	if trace.Asked(key) {
+	if span.Asked(key) {
 		return c.span
 	}
 	return c.Context.Value(key)

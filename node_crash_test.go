@@ -172,7 +172,7 @@ func (l *life) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	return advice, err
 }
 
-// Instant implements perdure.Instant.
+// Instant says whether asking again costs nothing: see perdure.Advisor.
 func (l *life) Instant() bool { return l.instant }
 
 // effect is the body of every tool: it writes to the ledger.

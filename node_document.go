@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// WorkspaceKind is the kind of an agent that only keeps documents: it is asleep from its first commit, and nothing
-// wakes it.
-const WorkspaceKind = "workspace"
-
-// RoleKind is the kind of an agent that only stands for a role and keeps its private notes, asleep as a workspace is.
-const RoleKind = "role"
-
-// KeepsDocuments reports whether agents of a kind are there for documents alone. Only CreateAsleep makes such agents:
-// one that became of this kind later could pass for a role, or for a place of documents.
-func KeepsDocuments(kind string) bool { return kind == RoleKind || kind == WorkspaceKind }
-
 // neverEvent is the event that the agents which CreateAsleep makes wait for. It has no name that anybody sends.
 const neverEvent = "never"
 

@@ -56,7 +56,7 @@ func TestErasingNeedsSomethingSealed(t *testing.T) {
 	if _, err := n.Erase(t.Context(), id, "ann", ""); !errors.Is(err, perdure.ErrNotFound) {
 		t.Fatalf("got %v, want that nothing was sealed for ann", err)
 	}
-	if _, err := seal.Data(n.Vault, "ann", perdure.Data{1}); err != nil {
+	if _, err := seal.For(n.Vault, "ann", perdure.Data{1}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

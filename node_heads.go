@@ -7,10 +7,6 @@ import (
 	"slices"
 )
 
-// ErrMoved says that an agent has gone on from the heads that WithHeads names; nothing was added. It is also an
-// ErrConflict.
-var ErrMoved error = movedErr{}
-
 type movedErr struct{}
 
 func (movedErr) Error() string {

@@ -3,7 +3,6 @@ package perdure
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,126 +80,6 @@ type loop struct {
 	running map[AgentID]bool
 	crowd   crowd
 	share   share
-}
-
-// watch wakes the loop when entries arrive. A store that cannot be watched is looked at now and then; one whose watch
-// broke is watched again, after a wait that becomes longer.
-func (l *loop) watch() {
-	w, ok := l.n.Store.(Watcher)
-	l.watchers.Go(func() {
-		for wait := 1; ok && l.ctx.Err() == nil; wait = min(2*wait, watchAgain) {
-			begun := time.Now()
-			if err := l.follow(w); err != nil && l.ctx.Err() == nil {
-				l.n.Log.Warn("watch the store: looking every second until it can be watched again", "err", err)
-			}
-			if time.Since(begun) > time.Minute {
-				wait = 1
-			}
-			for i := 0; i < wait && l.pause(storePoll); i++ {
-				l.nudge()
-			}
-		}
-		for l.pause(storePoll) {
-			l.nudge()
-		}
-	})
-}
-
-// follow wakes the loop when entries arrive, until the watch ends.
-func (l *loop) follow(w Watcher) (err error) {
-	var ends sync.Mutex
-	over := false
-	settled := time.AfterFunc(watchSettles, func() {
-		ends.Lock()
-		defer ends.Unlock()
-		if !over { // else nobody would say any more that it is not watched
-			l.watched()
-		}
-	})
-	defer func() {
-		settled.Stop()
-		ends.Lock()
-		defer ends.Unlock()
-		over = true
-		l.n.watched(false)
-	}()
-	for id, err := range w.Watch(l.ctx) {
-		if err != nil {
-			return err
-		}
-		if settled.Stop() {
-			l.watched()
-		}
-		l.n.arrived(id)
-		l.n.refusals.forget(id)
-		l.n.stir(id)
-		if !l.busy(id) { // else it is mostly what was written here, and its turn ends with another look
-			l.nudge()
-		}
-	}
-	return nil
-}
-
-// watched says that the store tells of what arrives from now on. What arrived while the watch began may not have been
-// told.
-func (l *loop) watched() {
-	l.n.watched(true)
-	l.nudge()
-}
-
-func (l *loop) nudge() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// revisit looks at what a node left that died, or that ran while the clock was ahead: their claims, and the times to
-// look at agents next, are not believed. Entries from the future show which agents these are.
-func (l *loop) revisit() {
-	l.watchers.Go(func() {
-		if r, ok := l.n.Store.(Holder); ok {
-			if err := r.Reclaim(l.ctx); err != nil && l.ctx.Err() == nil {
-				l.n.Log.Error("reclaim agents", "err", err) // their leases end by themselves
-			}
-			l.nudge()
-		}
-		l.lookAhead()
-	})
-}
-
-// watchFuture looks at agents now and then to which another machine has written whose clock is ahead: when they are due
-// is by that clock.
-func (l *loop) watchFuture() {
-	if _, ok := l.n.Store.(Lister); !ok {
-		return
-	}
-	l.watchers.Go(func() {
-		for wait := futureEvery; l.pause(wait); {
-			begun := time.Now()
-			l.lookAhead()
-			wait = max(futureEvery, futureShare*time.Since(begun))
-		}
-	})
-}
-
-// lookAhead offers the agents whose last entry is from the future.
-func (l *loop) lookAhead() {
-	lister, ok := l.n.Store.(Lister)
-	if !ok {
-		return
-	}
-	for line, err := range lister.List(l.ctx, Filter{Since: TimeOf(time.Now().Add(horizon))}) {
-		if err != nil {
-			if l.ctx.Err() == nil {
-				l.n.Log.Error("look for agents from the future", "err", err)
-			}
-			return
-		}
-		if !l.offer(Look{Agent: line.Agent, Scope: line.Scope}, time.Now()) {
-			return
-		}
-	}
 }
 
 // run starts work until stopped.
@@ -317,6 +196,9 @@ func (l *loop) slot() bool {
 	l.lookAside()
 	select {
 	case l.slots <- struct{}{}:
+		l.mu.Lock()
+		l.share.crowded = time.Now() // until now
+		l.mu.Unlock()
 		return true
 	case <-l.ctx.Done():
 		return false
@@ -397,123 +279,4 @@ func (l *loop) quantum() func(cycles int) bool {
 	return func(cycles int) bool {
 		return cycles >= most && (l.queued.Load() || time.Since(begun) >= longestTurn)
 	}
-}
-
-// restUntil is when an idle agent is worth another look if nothing happens to it.
-func restUntil(idle Idle) time.Time {
-	if idle.Until == 0 || idle.Until <= TimeOf(time.Now()) {
-		return time.Now().Add(restFor)
-	}
-	return idle.Until.Go()
-}
-
-// rest remembers that this node has nothing to do for an agent with these heads. It saves work; forgetting it costs a
-// look.
-func (n *Node) rest(id AgentID, head Hash, until time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for other := range n.rests {
-		if len(n.rests) < maxRests {
-			break
-		}
-		delete(n.rests, other) // any one: never all, or all would be looked at again
-	}
-	n.rests[id] = leftAlone{head: head, until: until}
-}
-
-// watched says whether the store tells of what arrives. What arrived before that is to be found out.
-func (n *Node) watched(is bool) {
-	n.mu.Lock()
-	n.told = is
-	n.watchForWaiters()
-	n.mu.Unlock()
-	n.stir(AgentID{})
-	n.arrived(AgentID{})
-}
-
-func (n *Node) isWatched() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.told
-}
-
-// stir says that something has arrived for an agent; for any of them if it is not known for which.
-func (n *Node) stir(id AgentID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !id.IsZero() {
-		if r, ok := n.rests[id]; ok {
-			r.known = time.Time{}
-			n.rests[id] = r
-		}
-		return
-	}
-	for id, r := range n.rests {
-		r.known = time.Time{}
-		n.rests[id] = r
-	}
-}
-
-// wakeAll forgets what this node had nothing to do for, and looks at what is due.
-func (n *Node) wakeAll() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	clear(n.rests)
-	for l := range n.loops {
-		l.nudge()
-	}
-}
-
-// runs notes that a loop runs, or does not any more.
-func (n *Node) runs(l *loop, is bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !is {
-		delete(n.loops, l)
-		return
-	}
-	if n.loops == nil {
-		n.loops = map[*loop]bool{}
-	}
-	n.loops[l] = true
-}
-
-// atRest reports whether there is still nothing to do here for an agent, and until when. It asks the store for the
-// heads only if they may have changed.
-func (n *Node) atRest(ctx context.Context, id AgentID, now time.Time) (time.Time, bool) {
-	n.mu.Lock()
-	r, ok := n.rests[id]
-	if ok && now.Before(r.until) && (r.head.IsZero() || n.told && now.Sub(r.known) < doubtRest) {
-		n.mu.Unlock()
-		return r.until, true
-	}
-	if ok {
-		r.known = now // before the heads are read: what arrives after that is told of again
-		n.rests[id] = r
-	}
-	n.mu.Unlock()
-	if !ok {
-		return time.Time{}, false
-	}
-	if now.Before(r.until) {
-		if heads, err := n.Store.Heads(ctx, id); err == nil && digest(heads) == r.head {
-			return r.until, true
-		}
-	}
-	n.mu.Lock()
-	delete(n.rests, id)
-	n.mu.Unlock()
-	return time.Time{}, false
-}
-
-// digest names a set of heads.
-func digest(heads []Hash) Hash {
-	if len(heads) == 1 {
-		return heads[0]
-	}
-	b := make([]byte, 0, len(heads)*len(Hash{}))
-	for _, h := range slices.SortedFunc(slices.Values(heads), Hash.Compare) {
-		b = append(b, h[:]...)
-	}
-	return HashOf(b)
 }

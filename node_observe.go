@@ -16,7 +16,7 @@ type Observer interface {
 
 // Begun is something that begins.
 type Begun struct {
-	What     phase.Step // StepConsult: an advisor is asked; StepPerform: a tool is called; none: one cycle of an agent
+	What     phase.Step // StepCycle, StepConsult (an advisor is asked) or StepPerform (a tool is called)
 	Agent    AgentID
 	Name     string // of the agent
 	Advisor  string // that is asked; empty: the node's own
@@ -48,7 +48,7 @@ func (w *work) observedCycle(ctx context.Context) (Step, error) {
 	}
 	f := w.a.fold
 	seen, over := w.n.observe(traced(ctx, f.Trace, f.Heads[0].Name),
-		Begun{Agent: w.a.ID(), Name: f.Intent.Name})
+		Begun{What: phase.StepCycle, Agent: w.a.ID(), Name: f.Intent.Name})
 	step, err := w.cycle(seen)
 	o := Over{Step: phase.StepIdle, Err: err}
 	if step != nil {

@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/internal/ruling"
 	"github.com/perdure/perdure/phase"
 )
-
-// RuleDefault is how a policy names the rule by which it denies what nothing permits.
-const RuleDefault = "policy.default"
 
 // runtimeVerdict is the verdict of what the runtime does by itself, without a proposal.
 func (n *Node) runtimeVerdict(rule string) Verdict {
@@ -78,7 +76,7 @@ func (v *Verdict) unruled() bool {
 		if _, own, ok := strings.Cut(rule, ":"); ok { // of a set the charter names
 			rule = own
 		}
-		if rule != RuleDefault {
+		if rule != ruling.Default {
 			return false
 		}
 	}
@@ -330,7 +328,7 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		if _, err := f.ChildGenesis(&x, d.Advice); err != nil {
 			return "delegate", err.Error()
 		}
-		if KeepsDocuments(x.Intent.Kind) {
+		if keeper.Is(x.Intent.Kind) {
 			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
 		}
 	case Mutate:

@@ -51,7 +51,7 @@ func (w *work) hush() bool {
 	if w.base == nil || w.base.fold.Sleep == nil {
 		return false
 	}
-	if c, ok := w.n.Policy.(Counter); ok && c.Counts(w.base) {
+	if c, ok := w.n.Policy.(interface{ Counts(a *Agent) bool }); ok && c.Counts(w.base) {
 		return false
 	}
 	decided := map[Hash]Decision{}

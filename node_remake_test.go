@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // TestNoAgentBecomesOneThatKeepsDocuments tries every way an agent could come to pass for a role or a workspace, or one
@@ -18,7 +19,7 @@ func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	workspace, other := perdure.WorkspaceKind, "other"
+	workspace, other := keeper.Workspace, "other"
 	n := &perdure.Node{
 		Store: new(perdure.MemStore), Key: key,
 		Policy: perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {

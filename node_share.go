@@ -6,6 +6,8 @@ const (
 	// asideEvery is how often a node whose places are all taken looks for due agents of other scopes; asideShare how
 	// many times longer than a look it is at least until the next.
 	asideEvery, asideShare = 250 * time.Millisecond, 20
+	// asideFor is how long after all places were taken the agents it found then are still believed to be due.
+	asideFor = time.Minute
 	// maxAside bounds the agents it remembers from that, of all scopes.
 	maxAside = 1 << 14
 	// maxShares bounds the scopes of which it remembers when one of their agents last had its turn.
@@ -22,6 +24,7 @@ type share struct {
 	last    map[string]uint64 // which start was the last of a scope
 	starts  uint64
 	aside   map[string][]Look // due agents by scope, earliest first
+	crowded time.Time         // when all places were taken last
 	looking bool
 	again   time.Time // not to be looked again before that
 }
@@ -54,8 +57,12 @@ func (s *share) before(scope, other string) bool {
 	return s.last[scope] < s.last[other]
 }
 
-// next takes out what is due of the scope that has least of the node, if that is less than another scope has.
-func (s *share) next(than string) (Look, bool) {
+// next takes out what is due of the scope that has least of the node, if that is less than another scope has. What was
+// found before the node had places free is forgotten: nobody knows what became of it since.
+func (s *share) next(than string, now time.Time) (Look, bool) {
+	if now.Sub(s.crowded) > asideFor {
+		s.aside = nil
+	}
 	best, found := than, false
 	for scope := range s.aside {
 		if s.before(scope, best) {
@@ -78,7 +85,7 @@ func (s *share) next(than string) (Look, bool) {
 func (l *loop) fairest(look Look, now time.Time) Look {
 	for {
 		l.mu.Lock()
-		other, found := l.share.next(look.Scope)
+		other, found := l.share.next(look.Scope, time.Now())
 		l.mu.Unlock()
 		if !found {
 			return look
@@ -97,6 +104,7 @@ func (l *loop) lookAside() {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.share.crowded = now
 	if l.share.looking || now.Before(l.share.again) {
 		return
 	}

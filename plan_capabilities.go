@@ -43,14 +43,11 @@ type Spec struct {
 	Reconciles  bool          // can find out whether an effect happened
 }
 
-// scopeNeed is what an agent needs that is in none of the scopes of a node, with its scope after it.
-const scopeNeed = "scope:"
-
 // outside is the idle step of a node that works on agents of other scopes only; nil if it works on this one. It leaves
 // the agent alone as one whose tool it lacks, but writes nothing about that: it is no fault of the node, and no
 // business of the agent.
 func (c *Capabilities) outside(f *Fold, now time.Time) *Idle {
-	if ServesScope(c.Scopes, f.Charter.Scope) {
+	if c.Serves(f.Charter.Scope) {
 		return nil
 	}
 	if f.Ended != nil {
@@ -59,14 +56,13 @@ func (c *Capabilities) outside(f *Fold, now time.Time) *Idle {
 		}
 	}
 	var idle Idle
-	idle.lackFor(scopeNeed+f.Charter.Scope, "works on agents in "+strings.Join(c.Scopes, ", ")+" only")
+	idle.lackFor(phase.Scope(f.Charter.Scope), "works on agents in "+strings.Join(c.Scopes, ", ")+" only")
 	return &idle
 }
 
-// ServesScope reports whether a node that works on agents in these scopes, and below, works on one in a scope. Without
-// scopes it works on all.
-func ServesScope(scopes []string, scope string) bool {
-	return len(scopes) == 0 || slices.ContainsFunc(scopes, func(s string) bool {
+// Serves reports whether the node works on agents in a scope: one of Scopes, or below one. Without any it works on all.
+func (c *Capabilities) Serves(scope string) bool {
+	return len(c.Scopes) == 0 || slices.ContainsFunc(c.Scopes, func(s string) bool {
 		return s == AnyScope || InScope(scope, s)
 	})
 }

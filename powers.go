@@ -9,12 +9,11 @@ import (
 type Advisor interface {
 	// Advise returns what the agent should do next. An error that wraps ErrIncapable says that this node cannot ask it;
 	// any other error is recorded as a signal, and the advisor is asked again later.
+	//
+	// Of an advisor that has also a method Instant() bool which returns true, advice costs nothing to ask for again, as
+	// of a plain function: it need not be durable before it is acted upon, unless the effect is of class once.
 	Advise(ctx context.Context, a *Agent) (Advice, error)
 }
-
-// Instant is an Advisor whose advice costs nothing to ask for again, such as a plain function. What it advises need not
-// be durable before it is acted upon, unless the effect is of class once.
-type Instant interface{ Instant() bool }
 
 // Releaser is an Advisor that holds something for the agents it advises, such as a function under way.
 type Releaser interface {
@@ -27,14 +26,11 @@ type Releaser interface {
 type Policy interface {
 	// Decide answers a request. It is a pure function of the agent's fold, the request and now. The zero Verdict
 	// denies.
+	//
+	// A policy whose answers may rest on how often an agent called tools has also a method Counts(a *Agent) bool, which
+	// reports whether those about an agent do. Then polls that told nothing new are recorded each, and otherwise every
+	// ten minutes.
 	Decide(a *Agent, r Request, now time.Time) Verdict
-}
-
-// Counter is a policy whose answers may rest on how often an agent called tools. What it counts is recorded, also polls
-// that told nothing new, which of an agent under another policy are recorded every ten minutes.
-type Counter interface {
-	// Counts reports whether answers about the agent rest on that.
-	Counts(a *Agent) bool
 }
 
 // Request is what policy is asked about.

@@ -34,8 +34,8 @@ type Store interface {
 	// go on reading.
 	Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error]
 	// Due yields the agents a node should look at, earliest first. An agent with one head is due when that entry says,
-	// which its author derived from everything there is; one with several is due AtOnce, until a node that has seen
-	// them all releases it.
+	// which its author derived from everything there is, or up to a second before that; one with several is due AtOnce,
+	// until a node that has seen them all releases it.
 	Due(ctx context.Context, now time.Time) iter.Seq2[Look, error]
 	// Close ends the use of the store. What was acknowledged stays. Every later call but Close returns an error
 	// wrapping fs.ErrClosed.
@@ -242,10 +242,10 @@ type Feeder interface {
 	FeedEnd(ctx context.Context) (feed Hash, end Cursor, err error)
 }
 
-// Unfed is the refusal of a position that a feed does not have.
-func Unfed(after, end Cursor) error {
+// Beyond is the refusal of a position by a feed that ends before it.
+func (c Cursor) Beyond(end Cursor) error {
 	return fmt.Errorf("position %d of the feed, which ends at %d: %w: the store was restored or rebuilt; begin at 0",
-		after, end, ErrNotFound)
+		c, end, ErrNotFound)
 }
 
 // Pruner is a store that can drop bodies.

@@ -35,21 +35,6 @@ type Ailment struct {
 	Gone   bool // nothing of it can be used
 }
 
-// AilmentOf finds what is known of a damaged agent. An agent of which nothing can be used may be known by an id that is
-// damaged itself.
-func AilmentOf(all map[AgentID]Ailment, id AgentID) (Ailment, bool) {
-	x, ok := all[id]
-	if ok {
-		return x, true
-	}
-	for other, x := range all {
-		if x.Gone && id.Resembles(other) {
-			return x, true
-		}
-	}
-	return Ailment{}, false
-}
-
 // Resembles reports whether an id is another one, some of whose bytes were damaged: half of them are the same. Of two
 // agents nobody finds such ids.
 func (id AgentID) Resembles(other AgentID) bool {

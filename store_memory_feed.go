@@ -52,7 +52,7 @@ func (s *MemStore) fed(ctx context.Context, after Cursor) (page []Item, end Curs
 		return nil, 0, err
 	}
 	if after > Cursor(len(s.feed)) {
-		return nil, 0, Unfed(after, Cursor(len(s.feed)))
+		return nil, 0, after.Beyond(Cursor(len(s.feed)))
 	}
 	end = min(after+256, Cursor(len(s.feed)))
 	for at := after; at < end; at++ {

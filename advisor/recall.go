@@ -95,12 +95,8 @@ func (r *recollection) follow(a *perdure.Agent) bool {
 
 func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
 	r.last = e.Name
-	if !slices.Contains(f.Revoked, e.Origin) || !slices.ContainsFunc(f.Conflicts, func(c perdure.Conflict) bool {
-		return c.Entry == e.Name && c.Void()
-	}) {
-		if r.ledger.Counts(f, e) {
-			r.add(e)
-		}
+	if !f.Void(e) && r.ledger.Counts(f, e) {
+		r.add(e)
 	}
 }
 

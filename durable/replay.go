@@ -141,7 +141,7 @@ type decided struct {
 }
 
 func (b *builder) add(e *perdure.Entry) {
-	if b.void(e) {
+	if b.fold.Void(e) {
 		return
 	}
 	switch c := e.Content().(type) {
@@ -163,14 +163,6 @@ func (b *builder) add(e *perdure.Entry) {
 		}
 	case perdure.Snapshot:
 	}
-}
-
-// void reports whether an entry is of a revoked key and counts for nothing.
-func (b *builder) void(e *perdure.Entry) bool {
-	return slices.Contains(b.fold.Revoked, e.Origin) && slices.ContainsFunc(b.fold.Conflicts,
-		func(c perdure.Conflict) bool {
-			return c.Entry == e.Name && c.Void()
-		})
 }
 
 func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {

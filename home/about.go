@@ -3,10 +3,10 @@ package home
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/phase"
 )
 
 // About is what a node says of itself to others: what it can do, and for which agents.
@@ -36,10 +36,10 @@ func (p *Peer) About(ctx context.Context) (*About, error) {
 
 // Has reports whether the node has what an agent needs, as perdure.Node.Needs says it.
 func (a *About) Has(needs string) bool {
-	if name, advisor := strings.CutPrefix(needs, "advisor:"); advisor {
+	if name, advisor := phase.AdvisorIn(needs); advisor {
 		return slices.Contains(a.Advisors, name)
 	}
-	if scope, outside := strings.CutPrefix(needs, "scope:"); outside {
+	if scope, outside := phase.ScopeIn(needs); outside {
 		return a.Serves(scope)
 	}
 	return slices.Contains(a.Tools, needs)
@@ -47,7 +47,7 @@ func (a *About) Has(needs string) bool {
 
 // Serves reports whether the node runs agents of a scope.
 func (a *About) Serves(scope string) bool {
-	return perdure.ServesScope(a.Scopes, scope)
+	return (&perdure.Capabilities{Scopes: a.Scopes}).Serves(scope)
 }
 
 // Capable is what a node can do, and for agents of which scopes, as it says so to others.

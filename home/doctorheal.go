@@ -50,7 +50,7 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	if r.Words > 0 {
 		d.say("file", Well, "", "%s that entries name could be restored",
-			several(int64(r.Words), "damaged key or policy", "damaged keys or policies"))
+			view.Counted(int64(r.Words), "damaged key or policy", "damaged keys or policies"))
 	}
 	if r.Lowered > 0 {
 		d.say("file", Odd, "import whole copies of them",
@@ -62,7 +62,8 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	if r.Stranded > 0 {
 		d.say("file", Odd, "import good copies of the missing agents: the rows are then matched to them",
-			"%s to no known agent", several(r.Stranded, "row set aside in it belongs", "rows set aside in it belong"))
+			"%s to no known agent",
+			view.Counted(r.Stranded, "row set aside in it belongs", "rows set aside in it belong"))
 	}
 	return false
 }
@@ -211,11 +212,12 @@ func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 	case got.Entries == 0:
 		d.say("repair", Unwell, "import a good copy of it: what can be read joins it",
 			"%s: nothing of it can be used%s; %s (%v)", what, lost,
-			several(got.Aside, "piece of it lies aside", "pieces of it lie aside"), damage)
+			view.Counted(got.Aside, "piece of it lies aside", "pieces of it lie aside"), damage)
 	case got.Aside > 0:
 		d.say("repair", Odd, "import a good copy of it: what can be read joins it",
 			"%s: %s could be salvaged%s; %s (%v)", what, view.Several(got.Entries, "entry"), lost,
-			several(got.Aside, "piece of it that lies aside has no place", "pieces of it that lie aside have no place"),
+			view.Counted(got.Aside, "piece of it that lies aside has no place",
+				"pieces of it that lie aside have no place"),
 			damage)
 	default:
 		d.say("repair", Well, "", "%s: it has %s (%v)", what, view.Several(got.Entries, "entry"), damage)
@@ -306,12 +308,4 @@ func (d *Doctor) births(ctx context.Context, s perdure.Store) error {
 			"the first entries of %s are not kept a second time", view.Several(n, "agent"))
 	}
 	return nil
-}
-
-// several counts things, in words whose verb follows the number.
-func several(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

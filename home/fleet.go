@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/roster"
 	"github.com/perdure/perdure/view"
 )
 
@@ -98,7 +99,7 @@ func (h *Home) RulesOf(policy perdure.Hash) (r Rules, err error) {
 // Members are the nodes of the store, by name, and in what they differ from these rules; none where a store is not
 // shared.
 func Members(ctx context.Context, s perdure.Store, rules *Rules, now time.Time) (all []Member, err error) {
-	r, ok := s.(perdure.Roster)
+	r, ok := s.(roster.Roster)
 	if !ok {
 		return nil, nil
 	}
@@ -110,8 +111,8 @@ func Members(ctx context.Context, s perdure.Store, rules *Rules, now time.Time) 
 		if json.Unmarshal(p.About, &m) != nil {
 			continue // of a version that says it in another way
 		}
-		m.Node, m.Seen = p.Node, p.Seen
-		m.Lost, m.Differs = m.Seen.Go().Before(now.Add(-lostAfter)), m.Rules.Differ(rules)
+		m.Node, m.Seen = p.Node, perdure.TimeOf(now.Add(-p.Silent))
+		m.Lost, m.Differs = p.Silent > lostAfter, m.Rules.Differ(rules)
 		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Member) int {
@@ -129,7 +130,7 @@ func (m *Member) Called() string {
 type enrollment struct {
 	h    *Home
 	n    *perdure.Node
-	to   perdure.Roster
+	to   roster.Roster
 	log  *slog.Logger
 	self Member
 	told string // what was logged last
@@ -138,7 +139,7 @@ type enrollment struct {
 // Enroll says to the other nodes of the store what this one is and by which rules it goes, until what it returns is
 // called. Where others go by other rules, it says so in its log.
 func (h *Home) Enroll(ctx context.Context, n *perdure.Node, log *slog.Logger) (leave func()) {
-	to, ok := n.Store.(perdure.Roster)
+	to, ok := n.Store.(roster.Roster)
 	if !ok {
 		return func() {}
 	}
@@ -191,10 +192,10 @@ func (e *enrollment) introduce(ctx context.Context) error {
 func (e *enrollment) say(ctx context.Context) {
 	rules, err := e.h.RulesOf(e.n.PolicyHash)
 	if err == nil {
-		e.self.Rules, e.self.Seen = rules, perdure.TimeOf(time.Now())
+		e.self.Rules = rules
 		var about []byte
 		if about, err = json.Marshal(&e.self); err == nil {
-			err = e.to.Enroll(ctx, perdure.Presence{Node: e.self.Node, About: about, Seen: e.self.Seen})
+			err = e.to.Enroll(ctx, e.self.Node, about)
 		}
 	}
 	var all []Member

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/roster"
 	"github.com/perdure/perdure/view"
 )
 
@@ -96,7 +97,7 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 
 // members are the nodes that share the store of this home, if it is shared; with the rules of this home.
 func (h *Home) members(ctx context.Context, d *Desk, self *KnownNode) (all []KnownNode, err error) {
-	if _, shared := d.Store.(perdure.Roster); !shared {
+	if _, shared := d.Store.(roster.Roster); !shared {
 		return nil, nil
 	}
 	set, err := new(Powers).Policy(h)

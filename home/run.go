@@ -101,7 +101,8 @@ func (r *Ran) Stuck() (what, hint string) {
 
 // Unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
 func (r *Ran) Unadvised() bool {
-	return strings.HasPrefix(r.Cannot, "advisor:") || unanswered(&r.idle) != nil
+	_, advisor := phase.AdvisorIn(r.Cannot)
+	return advisor || unanswered(&r.idle) != nil
 }
 
 // Err is how a command ends that left the agent where it stands; nil: well. Of an agent that did not end well it is
@@ -170,8 +171,8 @@ func (r *Ran) unseated(name string) string {
 
 // lacks says what this node lacks, and what to do about it.
 func (r *Ran) lacks() (what, hint string) {
-	advisor := strings.HasPrefix(r.Cannot, "advisor:")
-	if scope, outside := strings.CutPrefix(r.Cannot, "scope:"); outside {
+	_, advisor := phase.AdvisorIn(r.Cannot)
+	if scope, outside := phase.ScopeIn(r.Cannot); outside {
 		return " is left to other nodes: it is in scope " + view.InLine(scope) + ", and this node is for other scopes",
 			"run it with --serves " + view.InLine(scope) + ", or add the scope to scopes in node.yaml"
 	}
@@ -180,7 +181,7 @@ func (r *Ran) lacks() (what, hint string) {
 			return ": its advisor cannot be asked: " + one.Note, otherAdvisor
 		}
 	}
-	if r.Cannot == "advisor:" {
+	if r.Cannot == phase.Advisor("") {
 		return ": no advisor configured", view.AddAdvisor
 	}
 	return " needs a node with " + view.Capability(r.Cannot), "run it where that is set up; see perdure help node.yaml"
@@ -226,7 +227,8 @@ func RunPatiently(ctx context.Context, n *perdure.Node, id perdure.AgentID, trie
 // unanswered is the reason of an agent that rests because its advisor did not answer; nil: it rests for another.
 func unanswered(idle *perdure.Idle) *perdure.Reason {
 	for i := range idle.Reasons {
-		if r := &idle.Reasons[i]; r.Kind == phase.RestBackoff && strings.HasPrefix(r.Tool, "advisor:") {
+		r := &idle.Reasons[i]
+		if _, advisor := phase.AdvisorIn(r.Tool); advisor && r.Kind == phase.RestBackoff {
 			return r
 		}
 	}

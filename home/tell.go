@@ -92,7 +92,7 @@ func (h *Home) Sealed(subject string, data perdure.Data) (perdure.Data, error) {
 	if vault == nil {
 		return nil, perdure.Invalid(errors.New("a store in memory has no vault to keep the key in; name another store"))
 	}
-	return seal.Data(vault, subject, data)
+	return seal.For(vault, subject, data)
 }
 
 // over is why an agent that has ended does not go on: it may be that only a stranger says so.

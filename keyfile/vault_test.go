@@ -18,7 +18,7 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := seal.Data(v, "ana", secret)
+	sealed, err := seal.For(v, "ana", secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestErasingAKeyErasesEveryCopy(t *testing.T) {
 	if _, err := seal.Open(v, nested); !errors.Is(err, seal.ErrErased) {
 		t.Errorf("got %v after erasing, want ErrErased", err)
 	}
-	if _, err := seal.Data(v, "ana", secret); !errors.Is(err, seal.ErrErased) {
+	if _, err := seal.For(v, "ana", secret); !errors.Is(err, seal.ErrErased) {
 		t.Errorf("got %v, want that an erased subject gets no new key", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestSealedDataIsBoundToItsSubjectAndVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := seal.Data(v, "ana", data)
+	sealed, err := seal.For(v, "ana", data)
 	if err != nil {
 		t.Fatal(err)
 	}

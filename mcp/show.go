@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -134,7 +135,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 	for _, c := range v.Cannot {
 		if c.Node == s.Node.Key.Key() && v.Ended == nil {
 			out.Lacks = c.Note
-			if c.What == "advisor:" {
+			if c.What == phase.Advisor("") {
 				out.Lacks = s.typed(view.AddAdvisor)
 			}
 		}

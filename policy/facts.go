@@ -3,11 +3,11 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // Facts are what a decision depends on, all of it:
@@ -273,4 +273,7 @@ func limits(ar *arena, b *perdure.Budget) value {
 }
 
 // advisorRecord reports whether a record of signals is of an advisor, not of a tool.
-func advisorRecord(name string) bool { return strings.HasPrefix(name, "advisor:") }
+func advisorRecord(name string) bool {
+	_, advisor := phase.AdvisorIn(name)
+	return advisor
+}

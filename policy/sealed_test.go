@@ -16,7 +16,7 @@ import (
 func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
 	sealed := func(v any) any {
-		d, err := seal.Data(vault, "ana", data(t, v))
+		d, err := seal.For(vault, "ana", data(t, v))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestRulesDoNotJudgeWhatIsSealed(t *testing.T) {
 
 func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	box, err := seal.Data(vault, "ana", data(t, "plain"))
+	box, err := seal.For(vault, "ana", data(t, "plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestPermitsDoNotJudgeWhatIsSealed(t *testing.T) {
 
 func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
 	vault := keyfile.Vault(t.TempDir())
-	box, err := seal.Data(vault, "ana", data(t, map[string]any{"name": "evil"}))
+	box, err := seal.For(vault, "ana", data(t, map[string]any{"name": "evil"}))
 	if err != nil {
 		t.Fatal(err)
 	}

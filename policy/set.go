@@ -9,6 +9,7 @@ import (
 	cedar "github.com/cedar-policy/cedar-go"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // Set is policy: rules in a fixed order, and the further sets that charters may name. It does not change; the zero Set
@@ -24,20 +25,22 @@ type Set struct {
 }
 
 var (
-	_ perdure.Policy  = (*Set)(nil)
-	_ perdure.Teller  = (*Set)(nil)
-	_ perdure.Counter = (*Set)(nil)
+	_ perdure.Policy = (*Set)(nil)
+	_ perdure.Teller = (*Set)(nil)
+	_ interface {
+		Counts(a *perdure.Agent) bool
+	} = (*Set)(nil) // see perdure.Policy
 )
 
 // The rules of this package itself.
 const (
-	ruleFacts   = "policy.facts"      // the facts are not what the schema says
-	ruleError   = "policy.error"      // a rule could not be evaluated
-	ruleArgs    = "policy.args"       // an argument is not what a rule takes it for
-	ruleDefault = perdure.RuleDefault // nothing permits it
-	ruleUnknown = "policy.unknown"    // the charter names a policy set that is not known here
-	ruleAdmit   = "policy.admit"      // no permit is about agents from elsewhere
-	ruleQuorum  = "policy.quorum"     // more people must approve than were asked
+	ruleFacts   = "policy.facts"   // the facts are not what the schema says
+	ruleError   = "policy.error"   // a rule could not be evaluated
+	ruleArgs    = "policy.args"    // an argument is not what a rule takes it for
+	ruleDefault = ruling.Default   // nothing permits it
+	ruleUnknown = "policy.unknown" // the charter names a policy set that is not known here
+	ruleAdmit   = "policy.admit"   // no permit is about agents from elsewhere
+	ruleQuorum  = "policy.quorum"  // more people must approve than were asked
 )
 
 // Hash names the set: it is that of the text of its files, whatever they are called.

@@ -40,9 +40,9 @@ type sealedRecord struct {
 	Box     []byte `canon:"2,box"` // nonce and AES-256-GCM ciphertext; the subject is authenticated with it
 }
 
-// Data encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
+// For encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
 // agent's state.
-func Data(v Vault, subject string, d canon.Data) (canon.Data, error) {
+func For(v Vault, subject string, d canon.Data) (canon.Data, error) {
 	aead, err := cipherOf(v, subject)
 	if err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)

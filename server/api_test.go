@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
@@ -249,7 +250,7 @@ func TestProblemsSayWhat(t *testing.T) {
 func TestAnEditThatWidensOrRemakesIsRefusedByName(t *testing.T) {
 	w := newWorld(t)
 	all := w.token("", home.Verbs...)
-	calls, depth, elsewhere, role := int64(5), int64(3), "elsewhere", perdure.RoleKind
+	calls, depth, elsewhere, role := int64(5), int64(3), "elsewhere", keeper.Role
 	tools, more := []string{"files.read"}, []string{"files.read", "files.write"}
 	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "a", Scope: "acme", Tools: &tools, Depth: 1,
 		Budget: &client.Budget{Calls: &calls}, Deadline: "24h"}, 201, nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/server"
 )
 
@@ -267,7 +268,7 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 			break
 		}
 		if lines++; lines == 1 {
-			w.becomes("a", perdure.WorkspaceKind) // it keeps notes now, which are not for this token
+			w.becomes("a", keeper.Workspace) // it keeps notes now, which are not for this token
 		}
 	}
 	if lines == 0 {

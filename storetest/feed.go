@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,14 +258,16 @@ func follow(t *testing.T, s perdure.Store, n int) {
 func testFeedRace(t *testing.T, s *suite) {
 	optional[perdure.Feeder](t, s.Store)
 	const writers, commits = 4, 25
+	var group sync.WaitGroup
+	defer group.Wait() // what they wrote may be seen before they are told: nobody writes to a store that is closed
 	for range writers {
 		w := newAuthor(t)
-		go func() {
+		group.Go(func() {
 			a := s.create(w, "a")
 			for range commits {
 				a = s.grow(w, a, began, event("x", 10))
 			}
-		}()
+		})
 	}
 	follow(t, s.Store, writers*(1+commits))
 }
@@ -427,33 +430,48 @@ func testFeedKill(t *testing.T, s *suite) {
 }
 
 // testFeedCost compares reading what is new in a small feed and in one a hundred times as long: the second must not
-// cost much more.
+// cost much more. It looks again where it does: what a busy machine adds is not always there, what the feed costs is.
 func testFeedCost(t *testing.T, s *suite) {
 	optional[perdure.Feeder](t, s.Store)
+	small, large := s.Store, s.openAt(s.path+"-large")
 	w := newAuthor(t)
-	a := s.create(w, "a")
-	cost := func() time.Duration {
-		best := time.Hour
-		for range 20 {
-			_, end := feedEnd(t, s.Store)
-			a = s.grow(w, a, began, event("x", 10))
-			from := time.Now()
-			if got := fed(t, s.Store, end); len(got) != 1 {
-				t.Fatalf("%d entries are new, want 1", len(got))
-			}
-			best = min(best, time.Since(from))
+	grow := func(store perdure.Store, a *perdure.Agent, bodies ...perdure.Body) *perdure.Agent {
+		es, next := w.commit(a, began, bodies...)
+		if err := store.Append(t.Context(), a.ID(), a.Heads(), es...); err != nil {
+			t.Fatal(err)
 		}
-		return best
+		return next
 	}
-	small := cost()
+	agents := map[perdure.Store]*perdure.Agent{}
+	for _, store := range []perdure.Store{small, large} {
+		e, a := w.genesis(perdure.Intent{}, "acme")
+		if err := store.Append(t.Context(), a.ID(), nil, e); err != nil {
+			t.Fatal(err)
+		}
+		agents[store] = a
+	}
 	for range 40 {
 		bodies := make([]perdure.Body, 50)
 		for i := range bodies {
 			bodies[i] = event("x", 200)
 		}
-		a = s.grow(w, a, began, bodies...)
+		agents[large] = grow(large, agents[large], bodies...)
 	}
-	if large := cost(); large > 10*small+5*time.Millisecond {
-		t.Errorf("reading one new entry took %v in a small feed and %v in one of 2,000", small, large)
+	cost := func(store perdure.Store) time.Duration {
+		_, end := feedEnd(t, store)
+		agents[store] = grow(store, agents[store], event("x", 10))
+		from := time.Now()
+		if got := fed(t, store, end); len(got) != 1 {
+			t.Fatalf("%d entries are new, want 1", len(got))
+		}
+		return time.Since(from)
 	}
+	few, many := time.Hour, time.Hour
+	for i := range 500 {
+		few, many = min(few, cost(small)), min(many, cost(large))
+		if i >= 10 && many <= 10*few+5*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("reading one new entry took %v in a small feed and %v in one of 2,000", few, many)
 }

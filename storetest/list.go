@@ -43,7 +43,7 @@ func testDueScope(t *testing.T, s *suite) {
 	if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
 		t.Fatal(err)
 	}
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
 		for look, err := range s.Due(t.Context(), time.Now()) {
 			if err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -21,15 +22,23 @@ type tally struct {
 	perdure.Lister
 	perdure.Watcher
 	mu     *sync.Mutex
-	claims map[perdure.AgentID]int
+	claims *claims
 }
+
+// claims are how many claims there were: that were granted, and that were refused since another node had the agent.
+type claims struct{ granted, refused int }
 
 func (s *tally) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key, lease time.Duration) (perdure.Claim,
 	error) {
+	c, err := s.Claimer.Claim(ctx, id, node, lease)
 	s.mu.Lock()
-	s.claims[id]++
-	s.mu.Unlock()
-	return s.Claimer.Claim(ctx, id, node, lease)
+	defer s.mu.Unlock()
+	if err == nil {
+		s.claims.granted++
+	} else {
+		s.claims.refused++
+	}
+	return c, err
 }
 
 // noop is a tool that does nothing.
@@ -49,8 +58,11 @@ func testUnequalNodes(t *testing.T, s *suite) {
 	if !ok {
 		t.Skip("without claims nodes get in each other's way")
 	}
-	agents := 200
-	if testing.Short() {
+	agents := 60
+	switch {
+	case os.Getenv("PERDURE_TORTURE") == "long":
+		agents = 200
+	case testing.Short():
 		agents = 30
 	}
 	tools := []noop{"one", "two", "three"}
@@ -64,7 +76,7 @@ func testUnequalNodes(t *testing.T, s *suite) {
 	policy := perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
 		return perdure.Verdict{Answer: perdure.Allow, Rules: []string{"all"}}
 	})
-	counted := &tally{Store: s.Store, Claimer: claimer, mu: new(sync.Mutex), claims: map[perdure.AgentID]int{}}
+	counted := &tally{Store: s.Store, Claimer: claimer, mu: new(sync.Mutex), claims: new(claims)}
 	trust := new(perdure.Trust)
 	var nodes []*perdure.Node
 	for i, tool := range tools {
@@ -93,6 +105,7 @@ func testUnequalNodes(t *testing.T, s *suite) {
 		ids = append(ids, a.ID())
 	}
 	ctx, stop := context.WithCancel(t.Context())
+	begun := time.Now()
 	var group sync.WaitGroup
 	for _, n := range nodes {
 		group.Go(func() {
@@ -102,7 +115,7 @@ func testUnequalNodes(t *testing.T, s *suite) {
 		})
 	}
 	open := ids
-	for began := time.Now(); len(open) > 0 && time.Since(began) < 60*time.Second; {
+	for began := time.Now(); len(open) > 0 && time.Since(began) < patience; {
 		open = unended(t, s.Store, open)
 		if len(open) > 0 {
 			wait, done := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -116,12 +129,13 @@ func testUnequalNodes(t *testing.T, s *suite) {
 		t.Errorf("%d of %d agents were left by nodes that could go on with them: %s", len(open), agents,
 			standing(t, s.Store, open[0]))
 	}
-	total := 0
-	for _, n := range counted.claims {
-		total += n
+	// Those of a slow machine are more: a node looks again at what it found idle, and at what another had, after a while.
+	looks := int(time.Since(begun).Seconds())
+	if most := (24 + looks/5) * agents; counted.claims.granted > most {
+		t.Errorf("%d claims for %d agents, want at most %d", counted.claims.granted, agents, most)
 	}
-	if most := 24 * agents; total > most {
-		t.Errorf("%d claims for %d agents, want at most %d", total, agents, most)
+	if most := (24 + 3*looks) * agents; counted.claims.refused > most {
+		t.Errorf("%d claims of %d agents were refused, want at most %d", counted.claims.refused, agents, most)
 	}
 }
 

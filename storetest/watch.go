@@ -15,7 +15,7 @@ var watching = map[string]func(*testing.T, *suite){
 }
 
 // patience is how long a test waits for what must happen. It is reached only when a test fails.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // watch starts to watch and returns the ids seen. It ends with the test.
 func watch(t *testing.T, w perdure.Watcher) <-chan perdure.AgentID {

@@ -204,7 +204,7 @@ func (s *span) describe(b *perdure.Begun) {
 		s.set("gen_ai.agent.name", b.Name)
 	}
 	switch b.What {
-	case "":
+	case phase.StepCycle:
 		s.name = "invoke_agent"
 		s.set("gen_ai.operation.name", "invoke_agent")
 		s.set("gen_ai.provider.name", "perdure")
@@ -257,7 +257,7 @@ func signalOf(b *perdure.Begun, o *perdure.Over) string {
 		return perdure.TimedOut.String()
 	case o.Err != nil:
 		return perdure.Failed.String()
-	case b.What == "":
+	case b.What == phase.StepCycle:
 		return ""
 	case o.Signal == 0:
 		return perdure.OK.String()
@@ -268,7 +268,7 @@ func signalOf(b *perdure.Begun, o *perdure.Over) string {
 // count adds what was done to the metrics.
 func (t *Telemetry) count(b *perdure.Begun, o *perdure.Over, took time.Duration) {
 	switch b.What {
-	case "":
+	case phase.StepCycle:
 		if t.cycles.add(1, string(o.Step)); o.Step != phase.StepIdle {
 			t.cycleTime.add(took.Seconds())
 		}

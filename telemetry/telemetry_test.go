@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/telemetry"
 	"github.com/perdure/perdure/trace"
 )
@@ -276,7 +277,7 @@ func TestACollectorThatIsDownCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20_000 {
-		_, over := tel.Begin(t.Context(), perdure.Begun{})
+		_, over := tel.Begin(t.Context(), perdure.Begun{What: phase.StepCycle})
 		over(perdure.Over{Step: "decide"})
 	}
 	w := httptest.NewRecorder()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/internal/span"
 )
 
 // ID is a W3C trace id: what was begun by one cause, in every agent and system it went through. All zero is none.
@@ -32,28 +33,6 @@ func (t *ID) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Span is what a traceparent says: the trace, and the operation in it that comes before.
-type Span struct {
-	Trace ID
-	Op    [8]byte
-}
-
-// spanKey is under which a context holds its Span.
-type spanKey struct{}
-
-// Asked reports whether the key of a context's value asks for the Span it is part of: for contexts that make it when
-// they are asked.
-func Asked(key any) bool {
-	_, ok := key.(spanKey)
-	return ok
-}
-
-// In is what ctx is part of, if it is part of a trace.
-func In(ctx context.Context) (Span, bool) {
-	s, ok := ctx.Value(spanKey{}).(Span)
-	return s, ok
-}
-
 // New begins a trace. Where nothing random is to be had it is none: what is to be told matters more.
 func New() (t ID) {
 	if _, err := io.ReadFull(entropy.Reader, t[:]); err != nil {
@@ -70,21 +49,21 @@ func With(ctx context.Context, traceparent string) (context.Context, error) {
 		return ctx, fmt.Errorf("traceparent %.80q: want 00-TRACE-SPAN-FLAGS, with 32, 16 and 2 lower-case hex "+
 			"digits, not all zero", traceparent)
 	}
-	return context.WithValue(ctx, spanKey{}, c), nil
+	return span.With(ctx, c), nil
 }
 
 // Parent is the traceparent to send on with what is done under ctx; empty if it is part of no trace. A tool or an
 // advisor finds that of the agent it works for there.
 func Parent(ctx context.Context) string {
-	c, ok := In(ctx)
+	c, ok := span.In(ctx)
 	if !ok {
 		return ""
 	}
-	return "00-" + c.Trace.String() + "-" + hex.EncodeToString(c.Op[:]) + "-01"
+	return "00-" + ID(c.Trace).String() + "-" + hex.EncodeToString(c.Op[:]) + "-01"
 }
 
 // parse reads a traceparent of version 00, and of a later version what 00 has.
-func parse(s string) (c Span, ok bool) {
+func parse(s string) (c span.Span, ok bool) {
 	var version, flags [1]byte
 	if len(s) < 55 || s[2] != '-' || s[35] != '-' || s[52] != '-' || !lowerHex(s[:2], version[:]) ||
 		version[0] == 0xff {
@@ -94,7 +73,7 @@ func parse(s string) (c Span, ok bool) {
 		return c, false
 	}
 	ok = lowerHex(s[3:35], c.Trace[:]) && lowerHex(s[36:52], c.Op[:]) && lowerHex(s[53:55], flags[:])
-	return c, ok && !c.Trace.IsZero() && c.Op != [8]byte{}
+	return c, ok && !ID(c.Trace).IsZero() && c.Op != [8]byte{}
 }
 
 // lowerHex decodes lower-case hex digits that fill dst.

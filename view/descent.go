@@ -43,20 +43,20 @@ func Descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOp
 		}
 		names[e.Name] = true
 	}
-	found, err := perdure.VerifyDescent(genesis, parent)
+	from, ended, err := perdure.VerifyDescent(genesis, parent)
 	if err != nil {
 		return nil, err
 	}
-	if found.Ended && !names[found.Head] {
+	if ended != nil && !names[ended.Head] {
 		return nil, fmt.Errorf("the parent knows of the end at entry %s, which is not in this memory: it was cut "+
-			"short or is another: %w", found.Head.Short(), perdure.ErrRejected)
+			"short or is another: %w", ended.Head.Short(), perdure.ErrRejected)
 	}
-	d := &Descent{Parent: v.Agent, Relation: "child", Entry: found.Entry, Head: found.Head, Verified: v.Entries}
-	if found.Relation == perdure.Fork {
+	d := &Descent{Parent: v.Agent, Relation: "child", Entry: from, Verified: v.Entries}
+	if genesis.Content().(perdure.Genesis).Lineage.Relation == perdure.Fork {
 		d.Relation = "fork"
 	}
-	if found.Ended {
-		d.Signal = found.Signal.String()
+	if ended != nil {
+		d.Head, d.Signal = ended.Head, ended.Signal.String()
 	}
 	return d, nil
 }

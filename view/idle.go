@@ -79,10 +79,10 @@ func (s *speech) reason(r *perdure.Reason) string {
 		return fmt.Sprintf("trying again at %s, %s: %s", s.moment(r.Until), attempt(r), tried(r))
 	case phase.RestLacks:
 		text := "needs a node with " + needWord(r.Needs)
-		switch advisor := strings.HasPrefix(r.Needs, "advisor:"); {
+		switch _, advisor := phase.AdvisorIn(r.Needs); {
 		case advisor && r.Note != "":
 			return toolWord(r.Needs) + " cannot be asked here: " + r.Note
-		case r.Needs == "advisor:":
+		case r.Needs == phase.Advisor(""):
 			text = "no advisor configured"
 		case r.Note != "":
 			text += " (this one: " + r.Note + ")"
@@ -200,7 +200,7 @@ func (s *speech) pending(p *perdure.Pending) string {
 
 // toolWord is a tool or an advisor as a sentence names it.
 func toolWord(name string) string {
-	advisor, is := strings.CutPrefix(name, "advisor:")
+	advisor, is := phase.AdvisorIn(name)
 	switch {
 	case !is:
 		return name
@@ -212,7 +212,8 @@ func toolWord(name string) string {
 
 // needWord is what a node must have, as a sentence names it.
 func needWord(what string) string {
-	if strings.HasPrefix(what, "advisor:") || strings.HasPrefix(what, "scope:") {
+	_, advisor := phase.AdvisorIn(what)
+	if _, scope := phase.ScopeIn(what); advisor || scope {
 		return Capability(what)
 	}
 	return what

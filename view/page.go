@@ -276,7 +276,7 @@ func (p *page) work() {
 	}
 	for _, t := range p.Tools {
 		if n, last := inARow(&t); n > 1 {
-			p.row("trouble", "%s: %s %s in a row, last %s", strings.Replace(t.Tool, "advisor:", "advisor ", 1),
+			p.row("trouble", "%s: %s %s in a row, last %s", toolWord(t.Tool),
 				last.Signal, Times(int64(n)), Ago(last.Time, p.now))
 		}
 	}

@@ -267,8 +267,8 @@ func LastFailure(a *perdure.Agent) string {
 
 // Capability is a thing a node can have, in words.
 func Capability(what string) string {
-	name, is := strings.CutPrefix(what, "advisor:")
-	scope, scoped := strings.CutPrefix(what, "scope:")
+	name, is := phase.AdvisorIn(what)
+	scope, scoped := phase.ScopeIn(what)
 	switch {
 	case what == "":
 		return ""

@@ -123,11 +123,17 @@ func Cut(s string, width int) string {
 
 // Several is a number of things.
 func Several(n int64, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y") && !strings.HasSuffix(what, "ey"):
-		what = strings.TrimSuffix(what, "y") + "ie"
+	many := what + "s"
+	if stem, y := strings.CutSuffix(what, "y"); y && !strings.HasSuffix(stem, "e") {
+		many = stem + "ies"
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return Counted(n, what, many)
+}
+
+// Counted counts things by the words for one and for many, such as those whose verb follows the number.
+func Counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/webhook"
 )
 
@@ -497,7 +498,7 @@ func TestAReplayIsSeenAfterManyOthers(t *testing.T) {
 // is not for anybody without the right to memory.
 func TestAHookTellsNothingToAgentsThatKeepNotes(t *testing.T) {
 	s := newShop(t)
-	for _, kind := range []string{perdure.WorkspaceKind, perdure.RoleKind} {
+	for _, kind := range []string{keeper.Workspace, keeper.Role} {
 		a, err := s.node.CreateAsleep(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: kind},
 			Charter: perdure.Charter{Scope: "acme"}})
 		if err != nil {

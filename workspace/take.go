@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // taker takes entries into an index, in one transaction.
@@ -92,7 +93,7 @@ func (t *taker) agent(ctx context.Context, e *perdure.Entry) (*agentRow, error) 
 	}
 	if a.ttl = g.Intent.TTL; errors.Is(err, sql.ErrNoRows) {
 		tier := ""
-		if g.Intent.Kind == perdure.WorkspaceKind {
+		if g.Intent.Kind == keeper.Workspace {
 			tier = g.Intent.Labels[tierLabel]
 		}
 		var r sql.Result

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // Tier is who may see a document at all. Policy may narrow it, never widen it.
@@ -70,7 +71,7 @@ const (
 	stateName   = "current-state.md"
 
 	tierLabel = "tier" // of a workspace: its tier
-	roleKind  = perdure.RoleKind
+	roleKind  = keeper.Role
 )
 
 // roleOf is the role whose private notes a path is among, and the rest of the path.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // called are the agents of a name.
@@ -42,7 +43,7 @@ func (ix *Index) shelves(ctx context.Context) ([]shelf, error) {
 			return nil, errors.Join(err, rows.Close())
 		}
 		s.agent, s.Tier = perdure.AgentID(hashOf(id)), Tier(tier)
-		if kind != perdure.WorkspaceKind {
+		if kind != keeper.Workspace {
 			s.Tier, s.role = Private, called
 		}
 		if s.Tier.rank() >= 0 {

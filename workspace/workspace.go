@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/seal"
 )
 
@@ -252,7 +253,7 @@ func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !now.counts || s.Tier != Private && (now.kind != perdure.WorkspaceKind || now.tier != string(s.Tier)) {
+		if !now.counts || s.Tier != Private && (now.kind != keeper.Workspace || now.tier != string(s.Tier)) {
 			continue // it does not count here; or the index, or somebody since, says otherwise than its first entry
 		}
 		if s.Scope = now.scope; !r.sees(&s) { // it may have become narrower
@@ -314,7 +315,7 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 		return shelf{}, err
 	}
 	g := perdure.Genesis{
-		Intent: perdure.Intent{Name: "workspace-" + string(v.Tier), Kind: perdure.WorkspaceKind, Goal: "keeps the " +
+		Intent: perdure.Intent{Name: "workspace-" + string(v.Tier), Kind: keeper.Workspace, Goal: "keeps the " +
 			string(v.Tier) + " documents of " + v.Scope,
 			Labels: map[string]string{tierLabel: string(v.Tier)}},
 		Charter: perdure.Charter{Scope: v.Scope},
@@ -363,7 +364,7 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.Store, nil) }
 
 // Keeps reports whether agents of a kind are there for documents alone.
-func Keeps(kind string) bool { return perdure.KeepsDocuments(kind) }
+func Keeps(kind string) bool { return keeper.Is(kind) }
 
 // Hides reports whether an agent is one the reader knows nothing of: another role, a workspace whose documents it does
 // not see, or one whose scope it is not in, as search finds nothing of its transcript. Faces that show agents to a role
@@ -375,7 +376,7 @@ func (r *Reader) Hides(a *perdure.Agent) bool {
 		return false
 	case f.Intent.Kind == roleKind:
 		return true
-	case f.Intent.Kind == perdure.WorkspaceKind:
+	case f.Intent.Kind == keeper.Workspace:
 		return !r.sees(&shelf{agent: a.ID(), Visibility: Visibility{Tier(f.Intent.Labels[tierLabel]), f.Charter.Scope}})
 	}
 	return !r.in(f.Charter.Scope)

@@ -393,7 +393,7 @@ func (r *Reader) sealed(parts []Part) (all []any, err error) {
 	for _, p := range parts {
 		plain, err := perdure.DataOf(norm.NFC.String(p.Text))
 		if err == nil {
-			plain, err = seal.Data(r.Vault, p.Subject, plain)
+			plain, err = seal.For(r.Vault, p.Subject, plain)
 		}
 		if err != nil {
 			return nil, err

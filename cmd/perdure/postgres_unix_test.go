@@ -93,7 +93,7 @@ func (s *shell) ledger() []string {
 func (s *shell) until(what string, f func() bool) {
 	s.t.Helper()
 	for began := time.Now(); !f(); <-time.After(50 * time.Millisecond) {
-		if time.Since(began) > 2*time.Minute {
+		if time.Since(began) > 5*time.Minute {
 			s.t.Fatalf("it never came to this: %s", what)
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -27,11 +29,11 @@ func inFile() (file, agent string) {
 	return inForce.home.InFile, inForce.home.Filed
 }
 
-// commands finds commands in a text.
-var commands = regexp.MustCompile(`\bperdure( [a-z]+)( [a-z]+)?`)
+// program is how commands that people are to type begin.
+const program = "perdure "
 
 // here is a text in which commands, as they are to be typed, name the store and the file that this one was told of. A
-// command that names the store already is left alone.
+// command that names the store already is left alone. What is a command is for the commands of this program to say.
 func here(text string) string {
 	file, agent := inFile()
 	if inForce.store == "" && file == "" && inForce.server == "" {
@@ -39,17 +41,17 @@ func here(text string) string {
 	}
 	var b strings.Builder
 	for {
-		at := commands.FindStringIndex(text)
-		if at == nil {
+		before, after, found := strings.Cut(text, program)
+		if !found {
 			return b.String() + text
 		}
-		end, remote := stored(text[at[0]:at[1]])
-		b.WriteString(text[:at[0]+end])
-		text = text[at[0]+max(end, 1):]
-		if end == 0 {
-			b.WriteByte('p')
+		words, remote := stored(after)
+		b.WriteString(before + program)
+		if text = after; words == 0 || !begins(before) {
 			continue
 		}
+		b.WriteString(after[:words])
+		text = after[words:]
 		if inForce.store != "" && !strings.HasPrefix(text, " --store ") { // it is said already
 			b.WriteString(" --store " + view.Pasted(inForce.store))
 		}
@@ -63,24 +65,32 @@ func here(text string) string {
 	}
 }
 
-// stored is how much of a text is a command that is about a store; zero: it is none. Remote says that it can go through
-// a server.
+// begins reports whether a word begins after a text.
+func begins(before string) bool {
+	r, _ := utf8.DecodeLastRuneInString(before)
+	return before == "" || r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}
+
+// stored is how much of a text names a command that is about a store; zero: it names none. Remote says that it can go
+// through a server.
 func stored(text string) (end int, remote bool) {
 	c := inForce.root
-	end = len("perdure")
-	for _, word := range strings.Fields(text)[1:] {
-		i := -1
-		for n, sub := range c.Commands() {
-			if sub.Name() == word {
-				i = n
-			}
-		}
+	for next := 0; ; {
+		rest := text[next:]
+		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool {
+			after, named := strings.CutPrefix(rest, sub.Name())
+			return named && (after == "" || begins(after[:1]) && after[0] != '-')
+		})
 		if i < 0 {
 			break
 		}
-		c, end = c.Commands()[i], end+len(" "+word)
+		c = c.Commands()[i]
+		end = next + len(c.Name())
+		if next = end + 1; next > len(text) || text[end] != ' ' {
+			break
+		}
 	}
-	if c.Flags().Lookup("store") == nil {
+	if end == 0 || c.Flags().Lookup("store") == nil {
 		return 0, false
 	}
 	return end, c.Annotations[remoteKey] != ""

@@ -25,6 +25,7 @@ type Folder struct {
 
 	mu   sync.Mutex
 	held map[string]*os.File
+	kept map[string]bool // whose files stay
 }
 
 // Hold makes a name known until Close, or the end of the process. Doing it again changes nothing. The name must be one
@@ -64,6 +65,17 @@ func (f *Folder) Dead(name []byte) bool {
 	return f.held[id] == nil && unlocked(f.file(id))
 }
 
+// Keep has the file of a name stay when the name is let go, for as long as that of a process that was killed: it left
+// something behind that others wait for while it may live.
+func (f *Folder) Keep(name []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kept == nil {
+		f.kept = map[string]bool{}
+	}
+	f.kept[hex.EncodeToString(name)] = true
+}
+
 // Close lets every name go.
 func (f *Folder) Close() error {
 	f.mu.Lock()
@@ -71,11 +83,14 @@ func (f *Folder) Close() error {
 	var errs []error
 	for id, file := range f.held {
 		errs = append(errs, file.Close())
+		if f.kept[id] {
+			continue
+		}
 		if err := os.Remove(f.file(id)); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	f.held = nil
+	f.held, f.kept = nil, nil
 	_ = os.Remove(f.Path) // unless others are there
 	return errors.Join(errs...)
 }

@@ -91,6 +91,27 @@ func TestOnlyWhoWasKnownCanBeDead(t *testing.T) {
 	}
 }
 
+func TestWhoLeftSomethingBehindIsKnownToBeDead(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "nodes")
+	one, two := &alive.Folder{Path: dir}, &alive.Folder{Path: dir}
+	for _, name := range []string{"kept", "gone"} {
+		if err := one.Hold([]byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.Keep([]byte("kept"))
+	if two.Dead([]byte("kept")) {
+		t.Error("a name that is held is said to be dead")
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !two.Dead([]byte("kept")) || two.Dead([]byte("gone")) {
+		t.Error("who left something behind is not known to be dead, or who left nothing is")
+	}
+}
+
 func TestFilesOfTheLongDeadAreSwept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

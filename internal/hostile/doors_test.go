@@ -128,7 +128,7 @@ func TestSealedArgumentPassesNoRule(t *testing.T) {
 	must(t, os.Mkdir(p.path("work", "public"), 0o700))
 	p.write("rule.cedar", privatePolicy)
 	vault := keyfile.Vault(p.path(".perdure", "vault"))
-	seal := func(v any) perdure.Data { return have(seal.Data(vault, "carol", have(perdure.DataOf(v))(t)))(t) }
+	seal := func(v any) perdure.Data { return have(seal.For(vault, "carol", have(perdure.DataOf(v))(t)))(t) }
 	for name, args := range map[string]any{
 		"good":  map[string]any{"path": "public/ledger", "text": seal("paid")},
 		"path":  map[string]any{"path": seal("private/ledger"), "text": "paid"},

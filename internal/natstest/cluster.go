@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -18,14 +19,23 @@ import (
 type Cluster []*Server
 
 // NewCluster starts a cluster.
-func NewCluster(n int, options ...Option) (Cluster, error) {
-	var all Cluster
-	var routes []string
-	ports, err := free(n)
+func NewCluster(n int, options ...Option) (all Cluster, err error) {
+	for range starts {
+		if all, err = newCluster(n, options); err == nil {
+			return all, all.Ready()
+		}
+		all.Remove()
+	}
+	return nil, err
+}
+
+func newCluster(n int, options []Option) (all Cluster, err error) {
+	ports, err := free(3 * n)
 	if err != nil {
 		return nil, err
 	}
-	for _, port := range ports { // each must know where the others will be
+	var routes []string
+	for _, port := range ports[:n] { // each must know where the others will be
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
 	}
 	for i := range n {
@@ -33,26 +43,33 @@ func NewCluster(n int, options ...Option) (Cluster, error) {
 		if err != nil {
 			return all, err
 		}
-		s := &Server{set: settings{Dir: dir, Name: fmt.Sprintf("n%d", i+1), Cluster: "perdure", Port: -1, HTTP: -1,
-			RoutePort: ports[i], Routes: routes}}
+		s := &Server{set: settings{Dir: dir, Name: fmt.Sprintf("n%d", i+1), Cluster: "perdure", Port: ports[n+2*i],
+			HTTP: ports[n+2*i+1], RoutePort: ports[i], Routes: routes}}
 		s.set.take(options)
 		all = append(all, s)
 		if err := s.Begin(); err != nil {
 			return all, err
 		}
 	}
-	return all, all.Ready(time.Minute)
+	return all, nil
 }
+
+// Ports for servers are below those that a system gives to connections and to listeners that want any: nobody takes
+// that of a server while it is dead.
+const firstPort, lastPort = 10_000, 32_000
 
 // free are ports that nobody listens on.
 func free(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(ports) < n; tries++ {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil && tries > 100*n {
 			return nil, err
 		}
-		defer l.Close() // when all are known
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		if err == nil {
+			defer l.Close() // when all are known
+			ports = append(ports, port)
+		}
 	}
 	return ports, nil
 }
@@ -79,8 +96,8 @@ func (c Cluster) Remove() {
 func (c Cluster) URL(store string) string { return URL(store, c...) }
 
 // Ready waits until the servers that run have a leader among them that knows all of the cluster.
-func (c Cluster) Ready(most time.Duration) error {
-	deadline := time.Now().Add(most)
+func (c Cluster) Ready() error {
+	deadline := time.Now().Add(patience)
 	var last error
 	for time.Now().Before(deadline) {
 		last = nil

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -80,15 +79,10 @@ func serve(c settings, said io.WriteCloser) error {
 	}
 	s.ConfigureLogger()
 	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		return fmt.Errorf("it does not get ready")
 	}
-	route := 0
-	if a := s.ClusterAddr(); a != nil {
-		route = a.Port
-	}
-	_, err = fmt.Fprintf(said, "ready %d %d %d\n", s.Addr().(*net.TCPAddr).Port,
-		s.MonitorAddr().Port, route)
+	_, err = fmt.Fprintln(said, "ready")
 	if err = errors.Join(err, said.Close()); err != nil {
 		return err
 	}
@@ -118,13 +112,32 @@ func (c *settings) take(options []Option) {
 	}
 }
 
+const (
+	starts   = 5               // how often a server is started, at other ports: somebody may have taken those it was given
+	patience = 5 * time.Minute // how long servers may take for what must happen; reached only when a test fails
+)
+
 // New starts a server.
-func New(options ...Option) (*Server, error) {
+func New(options ...Option) (s *Server, err error) {
+	for range starts {
+		if s, err = newServer(options); err == nil {
+			return s, nil
+		}
+		s.Remove()
+	}
+	return nil, err
+}
+
+func newServer(options []Option) (*Server, error) {
+	ports, err := free(2)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "perdure-nats-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{set: settings{Dir: dir, Name: filepath.Base(dir), Port: -1, HTTP: -1, RoutePort: -1}}
+	s := &Server{set: settings{Dir: dir, Name: filepath.Base(dir), Port: ports[0], HTTP: ports[1]}}
 	s.set.take(options)
 	return s, s.Begin()
 }
@@ -166,7 +179,7 @@ func (s *Server) Begin() error {
 		return err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, e := fmt.Sscanf(line, "ready %d %d %d", &s.set.Port, &s.set.HTTP, &s.set.RoutePort); e != nil {
+	if line != "ready\n" {
 		s.Kill()
 		logged, _ := os.ReadFile(filepath.Join(s.set.Dir, "log"))
 		return fmt.Errorf("start NATS server: it says %q: %v\n%s%s", line, err, errs, logged)
@@ -189,6 +202,9 @@ func (s *Server) Running() bool { return s.cmd != nil }
 
 // Remove stops the server and removes what it kept.
 func (s *Server) Remove() {
+	if s == nil {
+		return
+	}
 	s.Kill()
 	_ = os.RemoveAll(s.set.Dir)
 }

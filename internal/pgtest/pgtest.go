@@ -29,10 +29,15 @@ type Server struct {
 	Dir  string
 	bin  string
 	cred *syscall.Credential
-	cmd  *exec.Cmd
 	log  *os.File
 	args []string
+
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process of cmd has ended
 }
+
+// patience is how long a server may take for what must happen. It is reached only when a test fails.
+const patience = 5 * time.Minute
 
 // programs are where initdb and postgres are; empty: nowhere.
 func programs() string {
@@ -171,15 +176,18 @@ func (s *Server) run(name string, args ...string) error {
 
 // Begin starts the server again after it was ended.
 func (s *Server) Begin() error {
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		s.cmd = s.command("postgres", s.args...)
 		if err := s.cmd.Start(); err != nil {
 			return err
 		}
-		ended := make(chan error, 1)
-		go func(cmd *exec.Cmd) { ended <- cmd.Wait() }(s.cmd)
-		if s.answers(ended, deadline) {
+		s.ended = make(chan struct{})
+		go func(cmd *exec.Cmd, ended chan struct{}) {
+			_ = cmd.Wait()
+			close(ended)
+		}(s.cmd, s.ended)
+		if s.answers(deadline) {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -191,10 +199,10 @@ func (s *Server) Begin() error {
 }
 
 // answers waits until the server takes connections; false: it has ended.
-func (s *Server) answers(ended <-chan error, deadline time.Time) bool {
+func (s *Server) answers(deadline time.Time) bool {
 	for time.Now().Before(deadline) {
 		select {
-		case <-ended:
+		case <-s.ended:
 			return false
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -205,17 +213,32 @@ func (s *Server) answers(ended <-chan error, deadline time.Time) bool {
 	return false
 }
 
-// Kill ends the server as a power cut of it would: nothing is told to anybody.
-func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
+// Kill ends the server as a power cut of it would: nothing is told to anybody. The processes that serve connections
+// notice a moment later.
+func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
-// Stop ends the server at once, in order.
-func (s *Server) Stop() error { return s.signal(syscall.SIGINT) }
+// Stop ends the server at once, in order, and waits until it has ended.
+func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 
-func (s *Server) signal(sig syscall.Signal) error {
-	if s.cmd == nil || s.cmd.Process == nil {
+// end sends a signal and waits until the server has ended.
+func (s *Server) end(sig syscall.Signal) error {
+	if s.ended == nil {
 		return nil
 	}
-	return s.cmd.Process.Signal(sig)
+	select {
+	case <-s.ended:
+		return nil
+	default:
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-s.ended:
+		return nil
+	case <-time.After(patience):
+		return errors.New("the server does not end")
+	}
 }
 
 // KillBackend kills one process that serves a connection, upon which the server ends all of them and recovers.
@@ -223,14 +246,7 @@ func (s *Server) KillBackend(pid int) error { return syscall.Kill(pid, syscall.S
 
 // Remove ends the server and removes all of it.
 func (s *Server) Remove() {
-	_ = s.signal(syscall.SIGQUIT)
-	for range 200 {
-		if s.cmd == nil || s.cmd.Process == nil || syscall.Kill(s.cmd.Process.Pid, 0) != nil {
-			break
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	_ = s.signal(syscall.SIGKILL)
+	_ = s.end(syscall.SIGQUIT)
 	_ = s.log.Close()
 	_ = os.RemoveAll(s.Dir)
 }

@@ -56,7 +56,7 @@ func (s *Server) Pooled(t testing.TB, program string) string {
 			_ = c.Close()
 			break
 		}
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > patience {
 			t.Fatalf("%s does not answer: %v", program, err)
 		}
 		<-time.After(20 * time.Millisecond)

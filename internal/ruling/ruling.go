@@ -4,6 +4,8 @@ package ruling
 const (
 	// Arguments denies a call for the form of its arguments.
 	Arguments = "runtime.arguments"
+	// Default is how a policy names the rule by which it denies what nothing permits.
+	Default = "policy.default"
 	// Outdated denies a proposal because of what happened since it was made.
 	Outdated = "runtime.outdated"
 	// Record lets a call of a rehearsing fork pass that its parent's record answers.

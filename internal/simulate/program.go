@@ -35,7 +35,7 @@ type advisor struct {
 	instant bool
 }
 
-// Instant implements perdure.Instant.
+// Instant says whether asking again costs nothing: see perdure.Advisor.
 func (v *advisor) Instant() bool { return v.instant }
 
 // Advise implements perdure.Advisor. It fails now and then, but not twice at the same place.

@@ -66,7 +66,7 @@ func (v *adviser) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 	return advice, err
 }
 
-// Instant implements perdure.Instant.
+// Instant says whether asking again costs nothing: see perdure.Advisor.
 func (v *adviser) Instant() bool { return !v.paid }
 
 // pointed is a tool with points around its effects.

@@ -66,7 +66,7 @@ func (s *Store) feedPage(ctx context.Context, after perdure.Cursor, to *perdure.
 			return nil, err
 		}
 		if *to = perdure.Cursor(s.feed.n); after > *to {
-			return nil, perdure.Unfed(after, perdure.Cursor(s.feed.last))
+			return nil, after.Beyond(perdure.Cursor(s.feed.last))
 		}
 	} else if err := s.usable(ctx); err != nil {
 		return nil, err

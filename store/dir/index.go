@@ -83,10 +83,14 @@ func (s *Store) Renew(ctx context.Context, c perdure.Claim, lease time.Duration)
 
 // Release implements perdure.Claimer.
 func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
-	return s.leased(ctx, "release", c.Agent, func(l *capsule.Lease) error {
+	err := s.leased(ctx, "release", c.Agent, func(l *capsule.Lease) error {
 		l.Release(c, heads, due)
 		return nil
 	})
+	if err != nil {
+		s.nodes.Keep(c.Node[:]) // whoever wants the agent once this process has ended need not wait for the lease
+	}
+	return err
 }
 
 // walkAge is how long a page is taken from the folder as it was when the first was listed. To see whether files have

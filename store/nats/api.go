@@ -103,9 +103,11 @@ func (s *Store) get(ctx context.Context, stream string, q query) (m *message, er
 	return m, err
 }
 
-// ack is how a server acknowledges a message.
+// ack is how a server acknowledges a message, or says that it does not take it.
 type ack struct {
-	Seq uint64 `json:"seq"`
+	Seq   uint64    `json:"seq"`
+	Count int       `json:"count"` // of a batch
+	Error *apiError `json:"error"`
 }
 
 // errMoved says that a message was not stored since another came first.
@@ -118,25 +120,21 @@ const anything = ^uint64(0)
 // of its subject; zero: there is none.
 func (s *Store) publish(ctx context.Context, subject string, h client.Header, data []byte, expected uint64) (uint64,
 	error) {
-	m := &client.Msg{Subject: subject, Header: client.Header{}, Data: data}
-	for k, v := range h {
-		m.Header[k] = v
-	}
-	if expected != anything {
-		m.Header.Set("Nats-Expected-Last-Subject-Sequence", strconv.FormatUint(expected, 10))
-	}
-	answer, err := s.send(ctx, m)
+	p := posting{subject: subject, header: h, data: data, expected: expected}
+	answer, err := s.send(ctx, p.message())
 	if err != nil {
 		return 0, err
 	}
 	var out ack
-	if err := jsonOf(answer, &out); err != nil {
-		if isAPI(err, errWrongLast, errWrongLastToo) {
-			err = errMoved
-		}
-		return 0, err
-	}
-	if out.Seq == 0 {
+	err = json.Unmarshal(answer.Data, &out)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read answer of the server: %w", err)
+	case out.Error != nil && isAPI(out.Error, errWrongLast, errWrongLastToo):
+		return 0, errMoved
+	case out.Error != nil:
+		return 0, out.Error
+	case out.Seq == 0:
 		return 0, errors.New("the server acknowledged a message without saying where it is")
 	}
 	return out.Seq, nil
@@ -182,6 +180,7 @@ func (s *Store) purge(ctx context.Context, stream, subject string, before uint64
 type streamInfo struct {
 	Config  streamConfig `json:"config"`
 	Created time.Time    `json:"created"`
+	Now     time.Time    `json:"ts"` // by the clock of the server
 	State   struct {
 		Messages uint64            `json:"messages"`
 		FirstSeq uint64            `json:"first_seq"`

@@ -56,7 +56,7 @@ func (s *Store) change(ctx context.Context, id perdure.AgentID, f func(tip *comm
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	done, err := s.turns.take(ctx, id)
+	done, err := s.turns.Take(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (s *Store) commit(ctx context.Context, id perdure.AgentID, c *commit) error
 			}
 			return err
 		}
-		seq, err := s.publish(context.WithoutCancel(ctx), s.streams.logs(id), header, data, c.prev)
+		seq, err := s.post(context.WithoutCancel(ctx), s.streams.logs(id), header, data, c.prev)
 		if again && errors.Is(err, errMoved) { // perhaps by what was sent before
 			seq, err = s.mine(ctx, id, c, data)
 		}

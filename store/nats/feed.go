@@ -22,7 +22,7 @@ func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdur
 		if seqOf(after) > end {
 			at, err := s.feedEnd(ctx)
 			if err == nil {
-				err = perdure.Unfed(after, at)
+				err = after.Beyond(at)
 			}
 			fail(err)
 			return

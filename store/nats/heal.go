@@ -16,7 +16,7 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if err := s.writable(ctx); err != nil {
 		return out, s.wrote("heal", id, err)
 	}
-	done, err := s.turns.take(ctx, id)
+	done, err := s.turns.Take(ctx, id)
 	if err != nil {
 		return out, s.wrote("heal", id, err)
 	}

@@ -82,7 +82,7 @@ func TestWhatTheServersLoseIsNoticedAndHealed(t *testing.T) {
 // TestALostEndIsNoticed removes the last message of an agent: the process that was told it is there does not take an
 // older one for it, and who asks for damaged agents hears of it where a node had released the agent with it.
 func TestALostEndIsNoticed(t *testing.T) {
-	s := open(t, urlAt(serverEnv, t.Name()), Options{Patience: 1})
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
 	w, _ := grown(t, s)
 	id := w.agent.ID()
 	c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
@@ -95,6 +95,7 @@ func TestALostEndIsNoticed(t *testing.T) {
 	if err := s.remove(t.Context(), s.streams.log, places(t, s, id)[5]); err != nil {
 		t.Fatal(err)
 	}
+	s.patience = 1 // nobody else uses it
 	if heads, err := s.Heads(t.Context(), id); !errors.Is(err, errLost) {
 		t.Fatalf("heads of an agent whose last message is gone: %v, %v", heads, err)
 	}

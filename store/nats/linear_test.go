@@ -144,8 +144,8 @@ func histories(t *testing.T, few int) int {
 }
 
 const (
-	perFault = 25 // how many histories begin before something has to go wrong again
-	between  = 8  // how many calls come to an end before that: faults alone would stop a slow machine for good
+	perFault = 25  // how many histories begin before something has to go wrong again
+	between  = 100 // how many calls come to an end before that: what a fault takes to get over takes long where it is slow
 )
 
 // check races clients on so many agents, while something goes wrong again and again, and checks each history: there is
@@ -220,7 +220,7 @@ func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func
 func TestAppendsAreLinearizable(t *testing.T) {
 	p := newProxy(t, shared.Addr())
 	url := p.url("linear", shared)
-	stores := []*Store{open(t, url, Options{Patience: time.Minute}), open(t, url, Options{Patience: time.Minute})}
+	stores := []*Store{open(t, url, Options{Patience: patient}), open(t, url, Options{Patience: patient})}
 	check(t, stores, histories(t, 100), 300*time.Millisecond, p.cut)
 }
 
@@ -228,9 +228,9 @@ func TestAppendsAreLinearizable(t *testing.T) {
 func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
 	c := natstest.StartCluster(t, 3)
 	url := c.URL("linear")
-	o := Options{Patience: 5 * time.Minute} // elections and catching up take long on a busy machine
+	o := Options{Patience: patient}
 	stores := []*Store{open(t, url, o), open(t, url, o)}
-	check(t, stores, histories(t, 40), 50*time.Millisecond, func() { killLeader(t, c, stores[0]) })
+	check(t, stores, histories(t, 25), 50*time.Millisecond, func() { killLeader(t, c, stores[0]) })
 }
 
 // lost fails where an append that was acknowledged is not there.

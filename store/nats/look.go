@@ -187,7 +187,7 @@ func (x *lookIndex) logged(m jetstream.Msg, at uint64) {
 // claimed takes in a claim.
 func (x *lookIndex) claimed(m jetstream.Msg, _ uint64) {
 	if strings.HasPrefix(m.Subject(), x.store.streams.prefix+rosterToken) {
-		x.enrolled(m.Data())
+		x.enrolled(m)
 		return
 	}
 	id, ok := agentOf(m.Subject())

@@ -3,7 +3,7 @@
 // A store is four streams of one account. The log holds the entries: one message per commit, on a subject per agent,
 // published only if the message the writer knows is still the last of that subject. A message is stored or it is not,
 // so a commit is all or nothing by itself; what does not fit into a message is written to pages first, which nothing
-// refers to until the commit does.
+// refers to until the commit does. Commits of many agents at once share an atomic batch where the servers have those.
 //
 // Every message names the one before it, and what it holds is checked when it is read: what the servers lose is
 // noticed and never served. What Append and Put acknowledge has been written as the servers are set up to: a store
@@ -24,6 +24,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/turns"
 )
 
 // Options change how a store is opened. The zero value is right for most.
@@ -48,7 +49,8 @@ type Store struct {
 	streams  streams
 	server   server
 	states   states
-	turns    turns
+	turns    turns.Turns[perdure.AgentID] // who write to one agent here would only get in each other's way
+	postings postings
 	index    lookIndex
 	lists    listIndex
 	claims   claims
@@ -94,7 +96,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		s.patience = DefaultPatience
 	}
 	s.index.store, s.lists.store = s, s
-	s.turns.init()
 	if err := s.meet(ctx, o); err != nil {
 		if s.conn != nil {
 			s.conn.Close()

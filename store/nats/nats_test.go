@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/natstest"
@@ -59,6 +58,6 @@ func TestStoreOnACluster(t *testing.T) {
 		t.Setenv(clusterEnv, natstest.StartCluster(t, 3).URL("NAME"))
 	}
 	storetest.Run(t, storetest.Kind{Open: func(ctx context.Context, path string) (perdure.Store, error) {
-		return Open(ctx, urlAt(clusterEnv, path), Options{Patience: time.Minute})
+		return Open(ctx, urlAt(clusterEnv, path), Options{Patience: patient})
 	}})
 }

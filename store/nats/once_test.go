@@ -51,7 +51,7 @@ func TestOnceEffectsHappenOnceWhileLeadersDie(t *testing.T) {
 		}
 		trust = trust.With(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 		nodes = append(nodes, &perdure.Node{
-			Store: open(t, c.URL("once"), Options{Patience: time.Minute}), Key: key, Policy: policy,
+			Store: open(t, c.URL("once"), Options{Patience: patient}), Key: key, Policy: policy,
 			Tools: []perdure.Tool{pay}, Advisors: map[string]perdure.Advisor{"": advisor},
 		})
 	}
@@ -60,6 +60,7 @@ func TestOnceEffectsHappenOnceWhileLeadersDie(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
+	var killing sync.Mutex // one after the other: two dead ones of three are another test
 	for _, n := range nodes {
 		group.Go(func() {
 			for ctx.Err() == nil { // a node that gives up is started again
@@ -79,11 +80,15 @@ func TestOnceEffectsHappenOnceWhileLeadersDie(t *testing.T) {
 		}
 		ids = append(ids, a.ID())
 		if i%(agents/kills) == agents/kills/2 {
-			group.Go(func() { killLeader(t, c, nodes[0].Store.(*Store)) })
+			group.Go(func() {
+				killing.Lock()
+				defer killing.Unlock()
+				killLeader(t, c, nodes[0].Store.(*Store))
+			})
 		}
 	}
 	open := ids
-	for began := time.Now(); len(open) > 0 && time.Since(began) < 2*time.Minute; {
+	for began := time.Now(); len(open) > 0 && time.Since(began) < patient; {
 		if open = unended(t, nodes[0].Store, open); len(open) > 0 {
 			<-time.After(100 * time.Millisecond)
 		}

@@ -16,7 +16,7 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 	if err = s.writable(ctx); err != nil {
 		return 0, s.wrote("prune", id, err)
 	}
-	done, err := s.turns.take(ctx, id)
+	done, err := s.turns.Take(ctx, id)
 	if err != nil {
 		return 0, s.wrote("prune", id, err)
 	}

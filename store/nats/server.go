@@ -27,6 +27,7 @@ type server struct {
 	names    []string // of the servers that keep the log
 	synced   []string // of which these say that they sync always
 	payload  int      // the longest message
+	atomic   bool     // they take batches for the log
 }
 
 // ask refuses a server that is too old.
@@ -57,6 +58,7 @@ func (v *server) learn(info *streamInfo) {
 	v.feed = perdure.HashOf(fmt.Appendf([]byte("feed "), "%s %d", id, info.Created.UnixNano()))
 	v.replicas = max(1, info.Config.Replicas)
 	v.names = info.servers()
+	v.atomic = info.Config.Atomic
 }
 
 // syncsHere refuses the server that is connected, before anything is made on it, unless it syncs always.

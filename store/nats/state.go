@@ -118,32 +118,6 @@ func (s *Store) at(ctx context.Context, id perdure.AgentID, seq uint64) (*commit
 	return nil, fmt.Errorf("%w (message %d)", errLost, seq)
 }
 
-// turns let those of one process who write to one agent do so one after the other: they would only get in each
-// other's way.
-type turns struct{ locks [256]chan struct{} }
-
-func (t *turns) init() {
-	for i := range t.locks {
-		t.locks[i] = make(chan struct{}, 1)
-	}
-}
-
-// take waits for the turn; what it returns ends it.
-func (t *turns) take(ctx context.Context, id perdure.AgentID) (func(), error) {
-	lock := t.locks[id[0]]
-	select {
-	case lock <- struct{}{}:
-		return func() { <-lock }, nil
-	default:
-	}
-	select {
-	case lock <- struct{}{}:
-		return func() { <-lock }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // forget is for agents of which the servers may have lost what they acknowledged.
 func (t *states) forget(id perdure.AgentID) {
 	t.mu.Lock()

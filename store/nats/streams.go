@@ -72,6 +72,7 @@ type streamConfig struct {
 	Size        int32             `json:"max_msg_size"`
 	Consumers   int               `json:"max_consumers"`
 	Direct      bool              `json:"allow_direct"`
+	Atomic      bool              `json:"allow_atomic,omitempty"` // servers before 2.12 do not know it, and leave it out
 	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
@@ -139,7 +140,7 @@ func (s *Store) make(ctx context.Context) error {
 	claim := s.config(s.streams.claim, "Perdure: claims, an index", n, "claim.*")
 	claim.PerSubject, claim.Discard = 1, "old" // on disk, too: who follows it counts on numbers that never go back
 	log := s.config(s.streams.log, "Perdure: the entries of agents", n, "log.*")
-	log.Direct = true
+	log.Direct, log.Atomic = true, true
 	log.Metadata = map[string]string{keyVersion: strconv.Itoa(Version), keyID: hex.EncodeToString(id)}
 	for _, c := range []streamConfig{row, list, claim, log} {
 		err := s.try(ctx, func(ctx context.Context) error {

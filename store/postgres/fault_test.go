@@ -15,6 +15,10 @@ import (
 	"github.com/perdure/perdure/internal/pgtest"
 )
 
+// patient is how long a test waits for a server that was killed, and for what must happen. It is reached only when a
+// test fails.
+const patient = 5 * time.Minute
+
 // writer appends to one agent, one entry after the other.
 type writer struct {
 	*perdure.Signer
@@ -111,7 +115,7 @@ func hammer(t *testing.T, s *Store, stop <-chan struct{}, writers []*writer) *sy
 // acknowledged once it is back, and none is lost or there twice.
 func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 	server := pgtest.Start(t)
-	s := open(t, server.URL(), Options{Patience: time.Minute})
+	s := open(t, server.URL(), Options{Patience: patient})
 	var writers []*writer
 	for range 8 {
 		writers = append(writers, newWriter(t, s))
@@ -222,7 +226,7 @@ func (p *proxy) url(schema string) string {
 func TestCutConnectionsLoseNothing(t *testing.T) {
 	needServer(t)
 	p := newProxy(t, shared.Dir+"/.s.PGSQL.5432")
-	s := open(t, p.url("cuts"), Options{Patience: time.Minute})
+	s := open(t, p.url("cuts"), Options{Patience: patient})
 	var writers []*writer
 	for range 4 {
 		writers = append(writers, newWriter(t, s))
@@ -245,13 +249,14 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 // TestAServerThatIsGoneIsNamed opens and uses a store whose server does not come back.
 func TestAServerThatIsGoneIsNamed(t *testing.T) {
 	server := pgtest.Start(t)
-	s := open(t, server.URL(), Options{Patience: 300 * time.Millisecond})
+	s := open(t, server.URL(), Options{Patience: patient})
 	w := newWriter(t, s)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	s.patience = 300 * time.Millisecond // nobody else uses it
 	err := w.write(t.Context(), t, s)
-	for began := time.Now(); err == nil && time.Since(began) < time.Minute; { // its processes notice a moment later
+	for began := time.Now(); err == nil && time.Since(began) < patient; { // its processes notice a moment later
 		err = w.write(t.Context(), t, s)
 	}
 	var hint *perdure.Hint
@@ -291,7 +296,7 @@ func TestOpeningWaitsForAServerThatRestarts(t *testing.T) {
 	}
 	done := make(chan opened, 1)
 	go func() {
-		s, err := Open(t.Context(), server.URL(), Options{Existing: true})
+		s, err := Open(t.Context(), server.URL(), Options{Existing: true, Patience: patient})
 		done <- opened{s, err}
 	}()
 	select {

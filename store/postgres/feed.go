@@ -26,15 +26,20 @@ import (
 const horizonText = `SELECT min(((classid::bigint<<32)|objid::bigint) & 281474976710655) FROM pg_locks WHERE locktype='advisory' AND objsubid=1
 	AND database=(SELECT oid FROM pg_database WHERE datname=current_database()) AND classid::bigint>>16=$1`
 
-// stuck is after how long a reader of the feed no longer waits for writes under way.
-const stuck = 500 * time.Millisecond
+// stuck is after how long a reader of the feed no longer waits for a write under way: its program was stopped in the
+// middle, or the server waits for a standby. No other reader of this handle waits for that write again.
+const stuck = 10 * time.Second
 
 // horizon is the position up to which everything that ever arrives has arrived. All that was visible when it was called
 // is at or before it, unless a write is stuck.
 func (s *Store) horizon(ctx context.Context) (int64, error) {
-	at, last, err := s.horizonNow(ctx)
-	want, began := last, time.Now()
-	for pause := time.Millisecond; err == nil && at < want && time.Since(began) < stuck; pause *= 2 {
+	at, want, err := s.horizonNow(ctx)
+	began := time.Now()
+	for pause := time.Millisecond; err == nil && at < want && at != s.stuckAt.Load(); pause = min(2*pause, longestLook) {
+		if time.Since(began) > stuck {
+			s.stuckAt.Store(at)
+			break
+		}
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -44,6 +49,9 @@ func (s *Store) horizon(ctx context.Context) (int64, error) {
 	}
 	return at, err
 }
+
+// longestLook is the longest pause between two looks at writes under way.
+const longestLook = 32 * time.Millisecond
 
 // horizonNow is the horizon, and the last position given.
 func (s *Store) horizonNow(ctx context.Context) (at, last int64, err error) {
@@ -112,7 +120,7 @@ func (s *Store) fed(ctx context.Context, after perdure.Cursor, to int64) error {
 	}
 	end, err := s.lastAt(ctx, to)
 	if err == nil {
-		err = perdure.Unfed(after, end)
+		err = after.Beyond(end)
 	}
 	return err
 }

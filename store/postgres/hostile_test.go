@@ -233,12 +233,12 @@ func bouncer(t *testing.T) string {
 }
 
 func TestStoreBehindPgBouncer(t *testing.T) {
-	url := bouncer(t)
-	s := open(t, url+"&schema=pooled", Options{})
+	url := bouncer(t) + fmt.Sprintf("&schema=pooled_%d", time.Now().UnixNano()) // its feed is to be its own
+	s := open(t, url, Options{})
 	if !s.Pooled() {
 		t.Fatal("the pooler was not noticed")
 	}
-	other := open(t, url+"&schema=pooled", Options{})
+	other := open(t, url, Options{})
 	seen := make(chan perdure.AgentID, 1024)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -256,7 +256,7 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	group := hammer(t, s, stop, writers)
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patient)
 	for told := map[perdure.AgentID]bool{}; len(told) < len(writers) && !told[perdure.AgentID{}]; {
 		select {
 		case id := <-seen:

@@ -134,8 +134,8 @@ func TestAppendsAreLinearizable(t *testing.T) {
 	needServer(t)
 	p := newProxy(t, shared.Dir+"/.s.PGSQL.5432")
 	stores := []*Store{
-		open(t, p.url("linear"), Options{Patience: time.Minute}),
-		open(t, p.url("linear"), Options{Patience: time.Minute}),
+		open(t, p.url("linear"), Options{Patience: patient}),
+		open(t, p.url("linear"), Options{Patience: patient}),
 	}
 	histories := 100
 	switch {
@@ -147,11 +147,11 @@ func TestAppendsAreLinearizable(t *testing.T) {
 	stop, cut := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(cut)
-		for {
+		for i := 0; ; i++ {
 			select {
 			case <-stop:
 				return
-			case <-time.After(700 * time.Millisecond):
+			case <-time.After(time.Duration(500+i*50) * time.Millisecond): // some time each call comes through
 				p.cut()
 			}
 		}

@@ -11,6 +11,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ type Options struct {
 // DefaultPatience is how long a call waits for a server that cannot be reached: a restart and a failover are shorter.
 const DefaultPatience = 30 * time.Second
 
-// openPatience is how long Open waits at most for a server that cannot be reached: one that restarts is back sooner,
-// and whoever named a wrong one is told soon enough.
+// openPatience is how long Open waits for a server that cannot be reached, if nothing else is said: one that restarts
+// is back sooner, and whoever named a wrong one is told soon enough.
 const openPatience = 15 * time.Second
 
 // Store is an open store. Its methods may be called by any number of goroutines.
@@ -54,6 +55,7 @@ type Store struct {
 	watch    hub
 	bell     bell
 	looked   atomic.Int64 // listings read to list agents
+	stuckAt  atomic.Int64 // the horizon below which a write is stuck, see horizon
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
@@ -76,7 +78,7 @@ var (
 
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses a server that is too
 // old or a standby, and a store of a newer version. An older one is brought to this version while others use it. A
-// server that cannot be reached, or starts, is waited for as long as Patience says, up to 15 seconds.
+// server that cannot be reached, or starts, is waited for as long as Patience says, and for 15 seconds if it is zero.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	name, err := Parse(url)
 	if err != nil {
@@ -111,8 +113,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 // reach is meet, with patience for a server that stops or starts at the moment.
 func (s *Store) reach(ctx context.Context, name *Name, o Options) error {
-	most := min(s.patience, openPatience)
-	deadline, wait := time.Now().Add(most), firstRetry
+	deadline, wait := time.Now().Add(cmp.Or(o.Patience, openPatience)), firstRetry
 	for {
 		err := s.meet(ctx, name, o, max(time.Until(deadline), time.Second))
 		if err != nil && ctx.Err() != nil {

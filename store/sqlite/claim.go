@@ -69,6 +69,7 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(due), a.key)
 	}})
 	if err != nil {
+		s.nodes.Keep(c.Node[:]) // whoever wants the agent once this process has ended need not wait for the lease
 		return fmt.Errorf("release agent %s: %w", c.Agent.Short(), err)
 	}
 	return nil

@@ -77,7 +77,7 @@ func (r *feedReader) page(ctx context.Context, c *conn, again bool) ([]perdure.I
 	if r.next == 0 {
 		end, err := feedEnd(c)
 		if err == nil && r.at>>cursorBits > end>>cursorBits {
-			err = perdure.Unfed(r.at, end)
+			err = r.at.Beyond(end)
 		}
 		if err != nil {
 			return nil, err

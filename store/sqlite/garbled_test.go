@@ -42,7 +42,7 @@ func TestPiecesUnderADamagedIDAreTheAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x, found := perdure.AilmentOf(all, a.ID()); !found || !x.Gone {
+			if x := all[ghost]; !x.Gone || !a.ID().Resembles(ghost) {
 				t.Fatalf("the agent is not known to be damaged: %v", all)
 			}
 			if late {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -39,6 +40,7 @@ func (s Appends) Run(ctx context.Context, open Open, floor Baseline) (*Figures, 
 	}
 	f := &Figures{Workload: "append", Unit: "append", Settings: map[string]any{"writers": s.Writers, "each": s.Each,
 		"payload": s.Payload, "agents": max(s.Agents, s.Writers)}}
+	runtime.GC() // what preparing left is not measured
 	m := startMeter(store)
 	laps := make([][]time.Duration, s.Writers)
 	err = each(s.Writers, func(i int) error {

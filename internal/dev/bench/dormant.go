@@ -2,61 +2,83 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/dev/self"
 )
 
 // Dormant are the settings of the dormant workload.
 type Dormant struct {
 	Agents int
-	Dir    string
+	Rest   time.Duration // how long a node is watched that has nothing to do
 	Done   func(agents int)
 }
 
-// Run starts agents that sleep, and then looks for the next thousand that are due.
-func (s Dormant) Run(ctx context.Context, open Open) (*Figures, error) {
-	store, err := open(ctx)
+// Run starts agents that sleep, and then has a process of its own look for the next thousand that are due, and run a
+// node among them.
+func (s Dormant) Run(ctx context.Context, p *Place) (*Figures, error) {
+	store, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	size := Steps{Dir: s.Dir}
-	before, err := size.settle(ctx, store)
+	key, err := perdure.GenerateSigner("bench")
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	f := &Figures{Workload: "dormant", Unit: "agent", Settings: map[string]any{"agents": s.Agents}}
-	m := startMeter(store)
-	if err := s.start(ctx, store); err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	m.stop(f, s.Agents)
-	after, err := size.settle(ctx, store)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	f.Bytes = float64(after-before) / float64(s.Agents)
-	if err := store.Close(); err != nil {
+	if err := errors.Join(s.fill(ctx, p.Dir, store, key, f), store.Close()); err != nil {
 		return nil, err
 	}
-	return f, s.due(ctx, open, f)
+	cmd := self.Command(ctx, "bench", "dormant", "--role", roleRest, "--owner", key.Key().String(),
+		"--rest", s.Rest.String(), "--store", p.made())
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, self.Error("rest", err)
+	}
+	var r Rested
+	if err := json.Unmarshal(out, &r); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
+	f.Rested, f.Note = &r, r.String()
+	return f, nil
 }
 
-// start starts the agents from a few goroutines, so that they share commits.
-func (s Dormant) start(ctx context.Context, store perdure.Store) error {
-	key, err := perdure.GenerateSigner("bench")
+// fill starts the agents, and measures that.
+func (s Dormant) fill(ctx context.Context, dir string, store perdure.Store, key *perdure.Signer, f *Figures) error {
+	size := Steps{Dir: dir}
+	before, err := size.settle(ctx, store)
 	if err != nil {
 		return err
 	}
+	m := startMeter(store)
+	if err := s.start(ctx, store, key); err != nil {
+		return err
+	}
+	m.stop(f, s.Agents)
+	after, err := size.settle(ctx, store)
+	f.Bytes = float64(after-before) / float64(s.Agents)
+	return err
+}
+
+// wakeEvent is what wakes a sleeper before its time.
+const wakeEvent = "wake"
+
+// asleep is advice to sleep for a time, or until somebody says to wake.
+func asleep(d time.Duration) perdure.Advice {
+	until := perdure.Any{Of: []perdure.Trigger{perdure.After{Millis: d.Milliseconds()}, perdure.On{Event: wakeEvent}}}
+	return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: until}}}
+}
+
+// start starts the agents from many goroutines, so that they share commits.
+func (s Dormant) start(ctx context.Context, store perdure.Store, key *perdure.Signer) error {
 	n := &perdure.Node{Store: store, Key: key, Policy: permit, CacheSize: -1, Advisors: map[string]perdure.Advisor{
-		"": perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
-			sleep := perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}
-			return perdure.Advice{Actions: []perdure.Action{sleep}}, nil
+		"": perdure.AdvisorFunc(func(context.Context, *perdure.Agent) (perdure.Advice, error) {
+			return asleep(time.Hour), nil
 		}),
 	}}
 	next := make(chan int)
@@ -95,31 +117,6 @@ func (s Dormant) start(ctx context.Context, store perdure.Store) error {
 }
 
 // starters is how many agents are started at once: enough to share a commit, few enough to stay small.
-const starters = 64
-
-// due measures a fresh process's view: opening the store, and finding the next thousand agents that are due.
-func (s Dormant) due(ctx context.Context, open Open, f *Figures) error {
-	debug.FreeOSMemory()
-	began := time.Now()
-	store, err := open(ctx)
-	if err != nil {
-		return err
-	}
-	opened := time.Since(began)
-	defer func() { _ = store.Close() }()
-	runtime.GC()
-	began = time.Now()
-	found := 0
-	for _, err := range store.Due(ctx, time.Now().Add(2*time.Hour)) {
-		if err != nil {
-			return err
-		}
-		if found++; found == 1000 {
-			break
-		}
-	}
-	f.Note = fmt.Sprintf("opened in %.1f ms; next %d due found in %.1f ms", ms(opened), found, ms(time.Since(began)))
-	return nil
-}
+const starters = 256
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -31,6 +31,7 @@ type Figures struct {
 	FloorRate float64        `json:"floor_per_second,omitempty"` // measured in the same run
 	Ratio     float64        `json:"floor_ratio,omitempty"`      // how many times slower than the floor
 	CPURatio  float64        `json:"floor_cpu_ratio,omitempty"`  // and how many times the processor time
+	Rested    *Rested        `json:"rested,omitempty"`           // of dormant agents
 	Note      string         `json:"note,omitempty"`
 }
 

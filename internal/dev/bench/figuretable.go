@@ -57,8 +57,14 @@ func (r Run) notes(t *Table) {
 			t.note("%s %s: %s", f.Workload, settings(f.Settings), f.Durable)
 		}
 	}
-	if first.Floor != "" {
-		t.note("floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow", first.Floor)
+	floors := []string(nil)
+	for _, f := range r {
+		if f.Floor != "" && !slices.Contains(floors, f.Floor) {
+			floors = append(floors, f.Floor)
+		}
+	}
+	if len(floors) > 0 {
+		t.note("floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow", strings.Join(floors, "; "))
 	}
 	for _, f := range r {
 		if f.Note != "" {
@@ -70,7 +76,7 @@ func (r Run) notes(t *Table) {
 // settings are the settings of a run as one word each, in a fixed order.
 func settings(m map[string]any) string {
 	var words []string
-	for _, k := range []string{"agents", "steps", "nodes", "history", "writers", "each", "payload", "effect",
+	for _, k := range []string{"store", "agents", "steps", "nodes", "history", "writers", "each", "payload", "effect",
 		"sync"} {
 		if v, ok := m[k]; ok {
 			words = append(words, fmt.Sprintf("%s=%v", k, v))

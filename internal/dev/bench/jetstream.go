@@ -13,6 +13,7 @@ import (
 type natsPlace struct{ url string }
 
 func (s *natsPlace) kind() string { return "nats" }
+func (s *natsPlace) at() string   { return s.url }
 
 func (s *natsPlace) baseline() Baseline {
 	return Baseline{"raw JetStream, a message each", s.rawAppends}

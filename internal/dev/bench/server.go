@@ -21,6 +21,7 @@ import (
 // serverPlace is a new store on a server, which is removed afterwards.
 type serverPlace interface {
 	kind() string
+	at() string // the URL of the store
 	open(ctx context.Context) (s perdure.Store, survives string, err error)
 	baseline() Baseline
 	drop() error
@@ -62,6 +63,26 @@ func (p *Place) onServer(f func() error) error {
 	return errors.Join(f(), p.server.drop())
 }
 
+// made is what names the store of this place to another process.
+func (p *Place) made() string {
+	if p.server != nil {
+		return p.server.at()
+	}
+	return p.Dir
+}
+
+// enter has the place be the one that another process made.
+func (p *Place) enter() {
+	switch {
+	case !p.OnServer():
+		p.Dir = p.Folder
+	case strings.HasPrefix(p.Folder, "postgres"):
+		p.server = &schemaPlace{url: p.Folder}
+	default:
+		p.server = &natsPlace{url: p.Folder}
+	}
+}
+
 // schemaPlace is a new schema on a PostgreSQL server.
 type schemaPlace struct {
 	url    string // of the store
@@ -82,6 +103,7 @@ func newSchema(u *url.URL, name string) *schemaPlace {
 }
 
 func (s *schemaPlace) kind() string { return "postgres" }
+func (s *schemaPlace) at() string   { return s.url }
 
 func (s *schemaPlace) baseline() Baseline { return Baseline{"raw pgx, group commit", s.rawAppends} }
 

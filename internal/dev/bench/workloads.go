@@ -177,15 +177,28 @@ func resumeLoad(h *Host) *Workload {
 }
 
 func dormantLoad(h *Host) *Workload {
-	p, set := new(Place), Dormant{Agents: 10_000}
-	return &Workload{Name: "dormant", Place: p, OnDisk: "a store in memory is not there for a new process",
-		Params: []Param{{Name: "agents", To: &set.Agents, Least: 1, Usage: "number of dormant agents"}},
-		Run: func(ctx context.Context) (Measured, error) {
-			return p.lines(1, func(int) (*Figures, error) {
-				set.Dir, set.Done = p.Dir, func(n int) { h.Done("agents", n, set.Agents) }
-				return set.Run(ctx, p.Open)
-			})
-		}}
+	p, set, role := new(Place), Dormant{Agents: 10_000, Rest: 5 * time.Second}, ""
+	owner := ""
+	return &Workload{Name: "dormant", Place: p, Params: []Param{
+		{Name: "agents", To: &set.Agents, Least: 1, Usage: "number of dormant agents"},
+		{Name: "rest", To: &set.Rest, Usage: "how long a node is watched that has nothing to do"},
+		{Name: "role", To: &role, Hidden: true, Usage: "which process this is"},
+		{Name: "owner", To: &owner, Hidden: true, Usage: "whose agents sleep"},
+	}, Refuse: func() error {
+		if p.InMemory() {
+			return errors.New("a store in memory is not there for a new process; name a folder with --store")
+		}
+		return nil
+	}, Run: func(ctx context.Context) (Measured, error) {
+		if role != "" {
+			p.enter()
+			return nil, rest(ctx, p.Open, owner, set.Rest, h.Out)
+		}
+		return p.lines(1, func(int) (*Figures, error) {
+			set.Done = func(n int) { h.Done("agents", n, set.Agents) }
+			return set.Run(ctx, p)
+		})
+	}}
 }
 
 const (
@@ -197,29 +210,41 @@ const (
 
 func appendLoad(h *Host) *Workload {
 	p, writers, set, wide := new(Place), []int{1, 16, 256}, Appends{Payload: 1024}, false
+	turns, also := Turns{Rounds: 3}, []string(nil)
 	w := &Workload{Name: "append", Place: p, Params: []Param{
 		{Name: "writers", To: &writers, Least: 1, Usage: "writers at once; each number is one line"},
 		{Name: "each", To: &set.Each,
 			Usage: fmt.Sprintf("appends of each writer (default: about %d in all)", appendTotal)},
 		payload(&set.Payload, "payload", 0, "bytes of data in each entry"),
 		{Name: "wide", To: &wide, Usage: fmt.Sprintf("spread the appends over %d agents", wideAgents)},
+		{Name: "rounds", To: &turns.Rounds, Least: 1, Usage: "rounds in which stores and floors take turns; medians count"},
+		{Name: "beside", To: &also, Usage: "measure this store, too, in the same run (as --store; may be given again)"},
 	}, Refuse: func() error {
 		if h.Given("each") && set.Each < 1 {
 			return fmt.Errorf("--each %d: want at least 1", set.Each)
+		}
+		turns.Places = []*Place{p}
+		for _, folder := range also {
+			other := &Place{Folder: folder, Sync: p.Sync}
+			if err := other.Check(); err != nil {
+				return err
+			}
+			turns.Places = append(turns.Places, other)
 		}
 		return nil
 	}, Run: func(ctx context.Context) (Measured, error) {
 		if wide {
 			set.Agents = wideAgents
 		}
-		return p.lines(len(writers), func(i int) (*Figures, error) {
+		for _, n := range writers {
 			one := set
-			one.Writers, one.Dir, one.Sync = writers[i], p.Dir, p.Sync.String()
-			if one.Each == 0 {
-				one.Each = max(appendTotal/one.Writers, 20)
+			if one.Writers = n; one.Each == 0 {
+				one.Each = max(appendTotal/n, 20)
 			}
-			return one.Run(ctx, p.Open, p.Baseline())
-		})
+			turns.Lines = append(turns.Lines, one)
+		}
+		turns.Done = func(n, of int) { h.Done("runs", n, of) }
+		return turns.Run(ctx)
 	}}
 	return w.synced()
 }

@@ -26,7 +26,7 @@ func main() {
 	flag.Float64Var(&p.Cores, "cores", 2, "processors of a node")
 	flag.IntVar(&p.Slots, "slots", 64, "agents a node has under way at once")
 	flag.IntVar(&p.Page, "page", 256, "due agents a node reads at once")
-	flag.DurationVar(&p.Lease, "lease", 30*time.Second, "how long a claim lasts that is not renewed")
+	flag.DurationVar(&p.Lease, "lease", 10*time.Second, "how long a claim lasts that is not renewed")
 	flag.DurationVar(&p.Failover, "failover", 30*time.Second,
 		"how long an engine answers nothing when its region is lost")
 	flag.BoolVar(&p.Spread, "spread", true, "nodes that are refused an agent pass over some others")

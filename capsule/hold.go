@@ -1,0 +1,132 @@
+package capsule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// arrived is what the hold of an arriving agent is called, for people.
+const arrived = "arrived"
+
+// holdOf is the id of the hold of an agent with these heads.
+func holdOf(heads []perdure.Hash) string {
+	var all []byte
+	for _, h := range heads {
+		all = append(all, h[:]...)
+	}
+	return "held-" + perdure.HashOf(all).String()
+}
+
+// IsHold reports whether an entry is the pause that an arriving agent was put under, in nobody's name: its id says
+// what it was put on.
+func IsHold(e *perdure.Entry) bool {
+	event, _ := e.Content().(perdure.Event)
+	_, pause := event.Notice.(perdure.Pause)
+	return pause && event.By == "" && event.ID == holdOf(e.Parents)
+}
+
+// admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it.
+func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
+	a.Verdict = perdure.Verdict{Answer: perdure.Ask, Reason: "it comes from elsewhere"}
+	if im.agent == nil && (im.o.Admit != nil || im.o.Key != nil || im.o.Trust != nil) {
+		if im.agent, err = Fold(im.last.head, im.entries()); err != nil {
+			return nil, err
+		}
+	}
+	derived := im.agent
+	if im.o.Trust != nil { // what only a stranger's snapshot says is nothing to decide by
+		if derived, err = im.o.Trust.Fold(im.entries()); err == nil {
+			a.Stranger = im.o.Trust.Counts(derived)
+		} else if a.Stranger = err; !errors.Is(err, perdure.ErrRejected) {
+			return nil, err
+		}
+	}
+	if im.o.Admit != nil && derived != nil {
+		a.Verdict = im.o.Admit(derived)
+	}
+	switch {
+	case derived == nil && (im.o.Refuse || im.o.Ready):
+		return nil, a.Stranger
+	case a.Verdict.Answer == perdure.Deny:
+		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
+	case a.Stranger != nil && im.o.Refuse:
+		return nil, a.Stranger
+	case im.o.Key == nil:
+		return nil, nil
+	case im.o.Ready || a.Verdict.Answer == perdure.Allow:
+		if a.Admitted = true; a.Stranger == nil {
+			return nil, nil
+		}
+		return im.o.Key.Admission(derived, im.o.Now, "as it arrived")
+	case im.agent.Fold().Ended != nil:
+		return nil, nil // there is nothing to keep it from
+	}
+	why := "no local budget until admitted"
+	if a.Verdict.Reason != "" {
+		why += ": " + a.Verdict.Reason
+	}
+	pause := perdure.Event{Name: arrived, ID: holdOf(im.agent.Heads()), Notice: perdure.Pause{Note: why}}
+	if entries, _, err = im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err == nil {
+		a.Hold = entries[len(entries)-1].Name
+	}
+	return entries, err
+}
+
+// checkEntering refuses entries that may not join the agent that is here. One that is held may get more of the same:
+// nothing of it counts.
+func (im *importing) checkEntering(id perdure.AgentID) error {
+	if im.o.Trust == nil {
+		return nil
+	}
+	here, err := im.o.Trust.Load(im.ctx, im.s, id)
+	if errors.Is(err, perdure.ErrRejected) {
+		return nil // it does not count, and will not
+	}
+	if err != nil {
+		return err
+	}
+	known := map[short]struct{}{}
+	for item, err := range im.s.Entries(im.ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		known[short(item.Name[:16])] = struct{}{}
+	}
+	has := func(h perdure.Hash) bool {
+		_, ok := known[short(h[:16])]
+		return ok
+	}
+	return im.o.Trust.Joins(here, perdure.Memory(im.ctx, im.s, id), im.entries(), has)
+}
+
+// holds tells entries that only hold an arriving agent, or let it go, from what happened to it here.
+type holds struct {
+	has  func(perdure.Hash) bool // what arrives
+	only map[perdure.Hash]bool   // the entries that are nothing else
+	held map[perdure.Hash]bool   // the holds among them
+}
+
+// is reports whether an entry, of which those before it were asked about, is nothing but a hold: a pause in nobody's
+// name on top of what arrives alone, which says in its id what it is on. What it is called says nothing, unless it is
+// of an earlier version: anybody may call a pause anything.
+func (h *holds) is(e *perdure.Entry) bool {
+	on := !slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return !h.only[p] && !h.has(p) })
+	event, _ := e.Content().(perdure.Event)
+	switch n := event.Notice.(type) {
+	case perdure.Admitted:
+		h.only[e.Name] = true
+	case perdure.Pause:
+		h.held[e.Name] = on && event.By == "" &&
+			(event.ID == holdOf(e.Parents) || event.ID == "" && event.Name == arrived)
+		h.only[e.Name] = h.held[e.Name]
+	case perdure.Resume:
+		h.only[e.Name] = len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h.held[p] })
+	default:
+		h.only[e.Name] = e.Kind == perdure.KindSnapshot // which tells nothing new
+	}
+	return h.only[e.Name]
+}

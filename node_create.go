@@ -1,0 +1,96 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
+func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
+	if err := n.init(); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	var err error
+	if g.Seat, err = n.here(ctx); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
+	if err == nil {
+		err = n.Key.seal(e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	if err := n.guard(e); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	a, err := Begin(e)
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	entries, a, err := n.enclosed(a, e)
+	if err == nil {
+		err = n.append(ctx, nil, a, entries...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
+	return a, nil
+}
+
+// enclosed is the entries of a new agent: its genesis, and the texts of what its charter and intent name.
+func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
+	entries := []*Entry{genesis}
+	var drafts []Draft
+	if len(a.fold.Charter.Policies) > 0 || !a.fold.Intent.StateSchema.IsZero() {
+		for _, ev := range n.enclose(a.fold) {
+			drafts = append(drafts, Draft{Body: ev, Policy: n.PolicyHash})
+		}
+	}
+	more, a, err := n.Key.Commit(a, time.Now(), drafts...)
+	for _, e := range more {
+		if err == nil {
+			err = n.guard(e) // a policy or schema can hold a secret, too
+		}
+	}
+	return append(entries, more...), a, err
+}
+
+// Start writes a new agent and does the first work on it here, so that its genesis and what follows without delay (a
+// first decision, going to sleep) share one commit. It returns once that is durable; the agent goes on when a node next
+// looks.
+func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
+	if err := n.fit(); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	var err error
+	if g.Seat, err = n.here(ctx); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	if err := n.guard(e); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	a, err := new(Agent).apply([]*Entry{e}, true)
+	if err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	w := &work{n: n, a: a, pending: []*Entry{e}}
+	for len(w.heads) == 0 && err == nil {
+		var step Step
+		step, err = w.cycle(ctx)
+		if _, idle := step.(Idle); idle {
+			break
+		}
+	}
+	err = errors.Join(err, w.flush(ctx))
+	if w.unmark(); err != nil {
+		return nil, fmt.Errorf("start agent: %w", err)
+	}
+	return w.a, n.index(ctx, w)
+}

@@ -1,0 +1,62 @@
+package perdure
+
+import (
+	"time"
+)
+
+// trusting is whom a node was told to trust, and these with its own key.
+type trusting struct{ told, all *Trust }
+
+// withKey is whom this node trusts: itself, and whom it was told to.
+func (n *Node) withKey(t *Trust) *trusting {
+	others := t
+	if others == nil {
+		others = new(Trust)
+	}
+	own := Trustee{Key: n.Key.Key(), Name: n.Key.Name, Rights: MayOwn, Scope: AnyScope}
+	return &trusting{told: t, all: others.With(own)}
+}
+
+// trust is whom this node trusts now. A node without a key trusts nobody.
+func (n *Node) trust() *Trust {
+	if n.init() != nil {
+		return new(Trust)
+	}
+	was := n.trusted.Load()
+	if n.TrustNow != nil {
+		if now := n.TrustNow(); now != nil && now != was.told {
+			return n.setTrust(now).all
+		}
+	}
+	return was.all
+}
+
+// Trusted is whose entries count for this node, now: those TrustNow names, or SetTrust or Trust did, and its own key.
+func (n *Node) Trusted() *Trust { return n.trust() }
+
+// SetTrust changes whose entries count, also while the node runs: from its next look at an agent on.
+func (n *Node) SetTrust(t *Trust) {
+	if n.init() != nil {
+		return
+	}
+	n.setTrust(t)
+}
+
+func (n *Node) setTrust(t *Trust) *trusting {
+	now := n.withKey(t)
+	n.trusted.Store(now)
+	n.wakeAll() // what was held may count now
+	return now
+}
+
+// MayAnswer reports whether an answer to a question in this node's name counts here.
+func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
+	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
+}
+
+// Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether
+// somebody has refused it.
+func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
+	yes, refused := n.trust().Tally(f, q, now)
+	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
+}

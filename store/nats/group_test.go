@@ -1,0 +1,100 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/natstest"
+)
+
+// together has writers append at the same time, so that all of them wait for each other, and returns what came of each.
+func together(t *testing.T, s *Store, writers []*writer) []error {
+	t.Helper()
+	g := &s.postings
+	g.mu.Lock()
+	g.under += singles // as if others were under way
+	g.mu.Unlock()
+	errs := make([]error, len(writers))
+	var group sync.WaitGroup
+	for i, w := range writers {
+		group.Go(func() { errs[i] = w.write(context.Background(), t, s) })
+	}
+	for waiting, began := 0, time.Now(); waiting < len(writers) && time.Since(began) < patient; {
+		<-time.After(time.Millisecond)
+		g.mu.Lock()
+		waiting = len(g.queue)
+		g.mu.Unlock()
+	}
+	for range singles { // the first to end lets them go, all together
+		s.postNext()
+	}
+	group.Wait()
+	if g.under != 0 || len(g.queue) != 0 {
+		t.Errorf("%d under way and %d waiting after all", g.under, len(g.queue))
+	}
+	return errs
+}
+
+// batched is how many of the last messages of agents came in a batch.
+func batched(t *testing.T, s *Store, writers []*writer) (n int) {
+	t.Helper()
+	js, err := s.jetstream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := js.Stream(t.Context(), s.streams.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writers {
+		m, err := log.GetLastMsgForSubject(t.Context(), s.streams.logs(w.agent.ID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Header.Get(batchID) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCommitsShareABatch appends to many agents at once: all of it is one batch. Where one of them is written on what is
+// not the last any more, that one is refused, and nobody else.
+func TestCommitsShareABatch(t *testing.T) {
+	cluster := natstest.StartCluster(t, 3)
+	for name, url := range map[string]string{"a server": shared.URL("groups"), "a cluster": cluster.URL("groups")} {
+		t.Run(name, func(t *testing.T) {
+			s, other := open(t, url, Options{Patience: patient}), open(t, url, Options{Patience: patient})
+			writers := newWriters(t, s, 40)
+			for _, err := range together(t, s, writers) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := batched(t, s, writers); n != len(writers) {
+				t.Errorf("%d of %d commits came in a batch", n, len(writers))
+			}
+			late := writers[7]
+			seen := late.agent
+			if err := late.write(t.Context(), t, other); err != nil {
+				t.Fatal(err)
+			}
+			now := late.agent
+			late.agent = seen
+			for i, err := range together(t, s, writers) {
+				if conflict := errors.Is(err, perdure.ErrConflict); conflict != (writers[i] == late) {
+					t.Errorf("writer %d: %v", i, err)
+				}
+			}
+			late.agent = now
+			for _, w := range writers {
+				w.kept(t, s)
+				w.kept(t, other)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// edited takes in what a person changed, and shows what became of it.
+func (s *syncing) edited(ctx context.Context, file string, r *record, src source, there *content) error {
+	if len(there.raw) == 0 && r.base != nil && *r.base != "" && time.Since(there.info.ModTime()) < settle {
+		return errWaits
+	}
+	if s.looks {
+		s.report.Files++
+		s.add(file, Taken, "")
+		return nil
+	}
+	r.incoming = &there.text
+	if err := s.State.keep(ctx, s.id, r); err != nil {
+		return err
+	}
+	if err := s.at("incoming"); err != nil {
+		return err
+	}
+	if err := s.takeIn(ctx, file, r, src); err != nil {
+		return err
+	}
+	text, versions, ok, err := src.now(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !ok: // it says nothing: it was emptied
+		return s.known(ctx, r, there.text, "")
+	}
+	s.report.Files++
+	if text == there.text {
+		return s.known(ctx, r, text, versions)
+	}
+	return s.put(ctx, file, r, there, text, versions)
+}
+
+// takeIn takes in what is on its way into memory.
+func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source) error {
+	conflict, err := src.take(ctx, r.base, *r.incoming)
+	if err != nil && (s.isAbout(err) || s.guards(*r.incoming)) {
+		return s.refused(ctx, file, r, err)
+	}
+	if err == nil {
+		err = s.at("taken")
+	}
+	if err != nil {
+		return err
+	}
+	shown := r.incoming
+	if r.outgoing != nil { // it was displaced by that
+		shown = r.outgoing
+	}
+	r.base, r.incoming, r.outgoing, r.versions = shown, nil, nil, ""
+	if err := s.State.keep(ctx, s.id, r); err != nil {
+		return err
+	}
+	status, why := Taken, ""
+	if conflict {
+		status, why = Conflict, "both texts are in it, between marks"
+	}
+	s.add(file, status, why)
+	return s.at("based")
+}
+
+// refused leaves to a person what cannot be in memory: it is in the file, or is put there again.
+func (s *syncing) refused(ctx context.Context, file string, r *record, why error) error {
+	there, err := s.tree.read(file)
+	switch {
+	case err != nil:
+		return s.ofFile(err)
+	case there == nil:
+		err = s.tree.create(file, *r.incoming)
+	case there.text != *r.incoming && r.outgoing != nil && there.text == *r.outgoing:
+		_, err = s.tree.replace(file, there, *r.incoming)
+		err = errors.Join(err, s.tree.drop(file))
+	}
+	if err != nil {
+		return s.ofFile(err)
+	}
+	r.incoming, r.outgoing = nil, nil
+	return errors.Join(fileError{why}, s.State.keep(ctx, s.id, r))
+}
+
+// guards reports whether a text holds what must not be in memory.
+func (s *syncing) guards(text string) bool {
+	g := s.person().Node.Guard
+	return g != nil && g.Check([]byte(text)) != nil
+}
+
+// resume ends what a killed process began with a file.
+func (s *syncing) resume(ctx context.Context, file string, r *record, src source) error {
+	if s.looks {
+		return nil
+	}
+	if s.parts[file] {
+		if err := s.leftover(ctx, file, r); err != nil {
+			return err
+		}
+		delete(s.parts, file)
+	}
+	if r.incoming != nil {
+		if err := s.takeIn(ctx, file, r, src); err != nil {
+			return err
+		}
+	}
+	if r.outgoing == nil {
+		return nil
+	}
+	there, err := s.tree.read(file)
+	if err != nil {
+		return s.ofFile(err)
+	}
+	if there == nil { // it was never made, or taken away since
+		return nil
+	}
+	if r.base == nil || nearer(there.text, *r.outgoing, *r.base) {
+		r.base, r.versions = r.outgoing, ""
+	}
+	r.outgoing = nil
+	return s.State.keep(ctx, s.id, r)
+}
+
+// nearer reports whether a text was made of one, rather than of another.
+func nearer(text, one, other string) bool {
+	lines := split(text)
+	count := func(of string) int {
+		theirs := split(of)
+		return 2*len(common(theirs, lines)) - len(theirs)
+	}
+	return text == one || text != other && count(one) >= count(other)
+}
+
+// leftover is about the part of a file that a killed process left: what it was writing, or what it had replaced.
+func (s *syncing) leftover(ctx context.Context, file string, r *record) error {
+	part, err := s.tree.read(partOf(file))
+	if err != nil {
+		return s.ofFile(err)
+	}
+	there, err := s.tree.read(file)
+	if err != nil {
+		return s.ofFile(err)
+	}
+	ours := part == nil || r.base != nil && part.text == *r.base || r.outgoing != nil &&
+		strings.HasPrefix(*r.outgoing, part.text) || there != nil && r.base != nil && there.text == *r.base ||
+		strings.Trim(part.text, "\x00") == ""
+	if !ours && r.incoming == nil {
+		r.incoming = &part.text
+		if err := s.State.keep(ctx, s.id, r); err != nil {
+			return err
+		}
+	}
+	return s.tree.drop(file)
+}
