@@ -64,8 +64,8 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 }
 
 // ownNamed is the one agent of a name in the home's own scope; nil: there is none, or more, or the name may be the
-// beginning of an id. Whoever may make agents elsewhere must not make those of the home unreachable by name. Which scope
-// an agent is in, its own memory says, and not the index.
+// beginning of an id. Whoever may make agents elsewhere must not make those of the home unreachable by name. Which
+// scope an agent is in, its own memory says, and not the index.
 func ownNamed(ctx context.Context, s perdure.Store, found []perdure.Listing, arg string) *perdure.AgentID {
 	if len(found) > maxCandidates {
 		return nil // these are not all

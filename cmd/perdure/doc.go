@@ -158,8 +158,8 @@ func docWriteCommand() *cobra.Command {
 			}
 		}
 		if len(args) == 1 && d.Text == "" && len(*seal) == 0 { // cron and CI have an empty standard input
-			return perdure.Invalid(errors.New("there is no text: standard input is empty; give a TEXT, or - or \"\" to " +
-				"empty the document"))
+			return perdure.Invalid(errors.New("there is no text: standard input is empty; give a TEXT, or - or \"\" " +
+				"to empty the document"))
 		}
 		if d.Path = args[0]; d.Path == "-" {
 			d.Path = "" // the place of its kind and title
