@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
+	"github.com/perdure/perdure/internal/turns"
 	"github.com/perdure/perdure/seal"
 )
 
@@ -65,6 +66,8 @@ type Node struct {
 
 	schemas map[string]any // of the arguments of tools
 	unfit   error          // why no agent can be worked on with these tools
+
+	pruning turns.Turns[AgentID] // of who records a collection and drops bodies, and who puts entries beside others
 
 	mu    sync.Mutex
 	cache map[AgentID]*Agent

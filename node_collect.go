@@ -116,6 +116,12 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err := s.rehearse(n, entries, next); err != nil {
 		return Collected{}, err
 	}
+	// What this node puts beside comes before the record, which then conflicts, or after the end, and is refused.
+	end, err := n.pruning.Take(ctx, id)
+	if err != nil {
+		return Collected{}, err
+	}
+	defer end()
 	if err := n.append(ctx, a, next, entries...); err != nil {
 		return Collected{}, err
 	}
