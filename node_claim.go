@@ -15,6 +15,7 @@ type renewal struct {
 	claim Claim
 	mu    sync.Mutex
 	timer *time.Timer
+	lost  bool // another node has the agent
 }
 
 // claim takes an agent. It returns nil, and no error, for a store without claims.
@@ -68,12 +69,24 @@ func (h *renewal) renew(lease time.Duration) {
 	wait := lease / 3
 	if err != nil {
 		h.n.Log.Warn("renew claim", "agent", h.claim.Agent.Short(), "err", err) // Append still keeps effects single
-		if errors.Is(err, ErrConflict) {
+		if h.lost = errors.Is(err, ErrConflict); h.lost {
 			return
 		}
 		wait = lease / 6
 	}
 	h.timer.Reset(wait)
+}
+
+// gone reports whether another node has the agent. Who finds that others wrote makes sure: a process that stood still
+// for longer than its lease has not been told.
+func (h *renewal) gone(ctx context.Context, sure bool) bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	lost := h.lost
+	h.mu.Unlock()
+	return lost || (sure && errors.Is(h.store.Renew(ctx, h.claim, h.n.lease()), ErrConflict))
 }
 
 // release gives the claim up and says when a node should look next.

@@ -123,18 +123,15 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) ||
 		(w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	lasting, pending := context.WithoutCancel(ctx), w.pending
-	if err := w.insist(ctx, true, func() error {
-		end, err := w.n.pruning.Take(lasting, id)
-		if err != nil {
-			return err
+	end, err := w.n.pruning.Take(lasting, id)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if all = all && !w.tooLate(lasting, id); len(done) > 0 && all {
+		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
+			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
-		defer end()
-		if all = all && !w.tooLate(lasting, id); len(done) == 0 || !all {
-			return nil
-		}
-		return w.n.Store.Put(lasting, id, pending...)
-	}); err != nil {
-		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 	}
 	if all {
 		done = nil

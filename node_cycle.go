@@ -19,8 +19,8 @@ type work struct {
 	a       *Agent // with pending folded
 	heads   []Hash // the heads in the store
 	pending []*Entry
-	outcome int // how many of pending end with the last outcome: these must not be lost
-	claimed bool
+	outcome int      // how many of pending end with the last outcome: these must not be lost
+	claim   *renewal // nil: it is not claimed
 	cycles  int
 	yields  int             // how often others were first
 	looked  time.Time       // when it was last certain that the heads are the heads
@@ -149,7 +149,7 @@ func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c 
 	if err != nil {
 		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
-	w.claimed, w.stop = c != nil, stop
+	w.claim, w.stop = c, stop
 	n.enter(id)
 	func() {
 		defer n.leave(id, w)
@@ -186,8 +186,9 @@ const heldLook = time.Minute
 // loadRetry is how long an agent that cannot be worked on is left alone.
 const loadRetry = 5 * time.Second
 
-// run cycles until idle.
+// run cycles until idle, or until another node has the agent.
 func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error) {
+	yields := w.yields
 	for {
 		if err := ctx.Err(); err != nil {
 			return idleFor(Reason{Kind: phase.RestStopping, Until: TimeOf(time.Now())}), errors.Join(err, w.flush(ctx))
@@ -195,7 +196,8 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 		if w.stopping() {
 			return idleFor(Reason{Kind: phase.RestStopping, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
-		if over != nil && over(w.cycles) {
+		mine := !w.claim.gone(ctx, w.yields > yields)
+		if yields = w.yields; !mine || (over != nil && over(w.cycles)) {
 			return idleFor(Reason{Kind: phase.RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		step, err := w.observedCycle(ctx)
@@ -236,7 +238,7 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	} else if idle != nil {
 		return *idle, nil
 	}
-	return w.take(ctx, Plan(w.polled(), w.n.capabilities(w.claimed, nil), now), now)
+	return w.take(ctx, Plan(w.polled(), w.n.capabilities(w.claim != nil, nil), now), now)
 }
 
 // take carries out a step of the plan. It returns the step that was taken: the agent may be idle after all.

@@ -27,7 +27,7 @@ func (w *work) decideAll(ctx context.Context, d decideStep, now time.Time) error
 		if len(effects) >= w.n.parallel() {
 			break
 		}
-		c := w.n.capabilities(w.claimed, busy)
+		c := w.n.capabilities(w.claim != nil, busy)
 		c.quiet = true // only a decision is taken up, not why there is none
 		next, ok := Plan(w.a, c, now).(decideStep)
 		if !ok || !parallel(next.Action) {

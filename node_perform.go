@@ -200,6 +200,23 @@ func (w *work) mustFlush(effects []effect) bool {
 			return true // the child's id is in the decision, so the decision comes first
 		}
 	}
+	return w.keys()
+}
+
+// keys reports whether there is a key among what is pending of a proposal that is durable: another node that takes the
+// proposal up has to find the key, or it makes one at a turn that may be another by then.
+func (w *work) keys() bool {
+	var fresh []Hash
+	for _, e := range w.pending {
+		switch x := e.content.(type) {
+		case Advice:
+			fresh = append(fresh, e.Name)
+		case Decision:
+			if x.Effect == Idempotent && !slices.Contains(fresh, x.Advice) {
+				return true
+			}
+		}
+	}
 	return false
 }
 

@@ -140,7 +140,7 @@ func (w *work) refuses(ctx context.Context, o *Open, now time.Time) (string, err
 	if w.own(decision) {
 		return "", nil
 	}
-	caps := w.n.capabilities(w.claimed, nil)
+	caps := w.n.capabilities(w.claim != nil, nil)
 	spec, _ := w.n.spec(o.toolName())
 	r, err := w.n.rehearsal(ctx, w.a)
 	if err != nil {
