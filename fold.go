@@ -85,13 +85,21 @@ type Fold struct {
 	own         owned
 	rooms       rooms
 	weights     weights
-	acts        []act     // the latest, of the entries at hand
-	forgot      Position  // the last of those before them; zero: there are none
-	doubled     []Doubled // found among them, and not on record
-	fallen      []Message // left the inbox unseen, among those entries; see drop
-	judged      *judged   // which events filters did not fit
-	fallenBytes int       // of their data
-	work        int64     // steps, and the elements of lists they have copied or compared: what tests count
+	acts        []act      // the latest, of the entries at hand
+	forgot      Position   // the last of those before them; zero: there are none
+	doubled     []Doubled  // found among them, and not on record
+	unmade      []unmade   // once effects that were not done, as far as is on record in those entries
+	happened    []happened // those of them that were, and the advisor has not been told
+	fallen      []Message  // left the inbox unseen, among those entries; see drop
+	judged      *judged    // which events filters did not fit
+	fallenBytes int        // of their data
+	tellers     []Hash     // the events that the ids at the end of dedupe are of
+	sights      []sight    // what the latest advice has seen
+	overlaps    []overlap  // what two of them have
+	dropped     []Hash     // advice that is not acted on, if it is of those
+	twins       []twin     // events that repeat others
+	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
+	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 
 // Head is an entry without a child.

@@ -27,7 +27,7 @@ type alone struct {
 // share one array, and each sees it up to its own length. They belong to the arrays: a list that is copied, or made
 // shorter at its end, gets a new one.
 type rooms struct {
-	inbox, dedupe, conflicts, acts, fallen *room
+	inbox, dedupe, conflicts, acts, fallen, unmade, tellers, twins, sights, overlaps *room
 }
 
 // room is how many elements of an array no fold has used yet.
@@ -289,8 +289,8 @@ func (ev *Event) dedupeID() string {
 	return HashOf([]byte(id)).String()
 }
 
-// repeated reports whether an event of this id has come, and remembers that it has now.
-func (f *Fold) repeated(id string) bool {
+// repeated reports whether an event of this id has come, and remembers that this one has now.
+func (f *Fold) repeated(event Hash, id string) bool {
 	if f.own.seen != nil {
 		if _, ok := f.own.seen[id]; ok {
 			return true
@@ -313,6 +313,7 @@ func (f *Fold) repeated(id string) bool {
 		}
 	}
 	f.Dedupe, f.own.again = extended(f, f.Dedupe, id, maxDedupe, &f.rooms.dedupe), true
+	f.tellers = extended(f, f.tellers, event, maxDedupe, &f.rooms.tellers)
 	return false
 }
 

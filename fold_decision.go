@@ -136,7 +136,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if f.Ended != nil {
 		return
 	}
-	f.leaveInbox(a.Seen)
+	f.see(e, a.Seen)
 	f.setBasis(e, a)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
@@ -166,10 +166,12 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 
 // leaveInbox takes the messages that were seen out of the inbox.
 func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || !f.unheard() {
+	if len(seen) == 0 || len(f.Inbox)+len(f.fallen) == 0 {
 		return
 	}
 	is := oneOf(seen)
+	f.echo(is)
+	f.forget(is)
 	f.refall(func(m *Message) bool { return !is(m.Event) })
 	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
 	if first < 0 {
@@ -222,6 +224,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
 		if x, ok := action.(Execute); ok && d.Verdict.Answer == Allow && !d.Effect.Repeatable() {
 			f.acted(e, callKey(&x)) // it does not count, and may have happened all the same
+			f.unmake(e.Name, &x, Denied)
 		}
 		return
 	}
@@ -237,6 +240,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	}
 	switch d.Verdict.Answer {
 	case Deny:
+		f.drops(d)
 		f.Denials++
 		f.refuse(e, action)
 		f.dropOwed(d.Key)

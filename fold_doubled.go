@@ -77,6 +77,8 @@ func (f *Fold) settled(decision Hash) bool {
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
+	f.sights, f.overlaps, f.dropped = nil, nil, nil
+	f.unmade, f.happened, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {
@@ -178,11 +180,17 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 	}
 }
 
-// flags is what to write before a snapshot, which would forget it: what was found decided twice.
+// flags is what to write before a snapshot, which would forget it: what was found decided twice, and what happened
+// though it is on record as not done.
 func (a *Agent) flags(policy Hash) []Draft {
 	var drafts []Draft
 	for _, d := range a.fold.doubled {
 		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: "runtime", Notice: d}, Policy: policy})
+	}
+	for i := range a.fold.happened {
+		if a.fold.Ended == nil {
+			drafts = append(drafts, Draft{Body: a.fold.happened[i].event(), Policy: policy})
+		}
 	}
 	return drafts
 }

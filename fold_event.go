@@ -4,10 +4,14 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
+	f.heard(ev)
 	_, grants := ev.Notice.(Grant)
 	counts := !grants || f.byOwner(e) // a grant that does not count uses up no id
-	if ev.ID != "" && ev.repeatable() && counts && f.repeated(ev.dedupeID()) && !f.news(ev) {
-		return
+	if ev.ID != "" && ev.repeatable() && counts {
+		if id := ev.dedupeID(); f.repeated(e.Name, id) && !f.news(ev) {
+			f.pair(e, id)
+			return
+		}
 	}
 	f.follow(e)
 	if ev.Taint {

@@ -9,21 +9,30 @@ import "slices"
 // snapshot is written before (see fallenHold): whoever resumed from it would not know.
 
 // Unseen are the events that the advisor has not seen, the oldest first: the inbox, and before it those for which it
-// had no room, as far as they are among the entries at hand.
+// had no room, as far as they are among the entries at hand. A message that repeats what it has seen is none of them.
 func (f *Fold) Unseen() []Message {
-	if len(f.fallen) == 0 {
+	if len(f.fallen)+len(f.echoes) == 0 {
 		return f.Inbox
 	}
-	return slices.Concat(f.fallen, f.Inbox)
+	all := slices.Concat(f.fallen, f.Inbox)
+	if len(f.echoes) > 0 {
+		heard := oneOf(f.echoes)
+		all = slices.DeleteFunc(all, func(m Message) bool { return heard(m.Event) })
+	}
+	return all
 }
 
 // unheard reports whether there is anything that the advisor has not seen.
-func (f *Fold) unheard() bool { return len(f.Inbox)+len(f.fallen) > 0 }
+func (f *Fold) unheard() bool { return len(f.Inbox)+len(f.fallen) > len(f.echoes) }
 
 // drop takes the oldest message out of the inbox, for which there is no room.
 func (f *Fold) drop() {
 	m := f.Inbox[0]
 	f.Inbox = f.Inbox[1:]
+	if f.echoed(&m) {
+		f.forget(func(h Hash) bool { return h == m.Event })
+		return
+	}
 	for f.fallenBytes += len(m.Data); len(f.fallen) > 0 && f.fallenBytes > maxFallenBytes; f.fallen = f.fallen[1:] {
 		f.fallenBytes -= len(f.fallen[0].Data)
 	}
@@ -50,21 +59,21 @@ func (f *Fold) refall(change func(*Message) bool) {
 	f.fallen, f.rooms.fallen = kept, roomBehind(kept)
 }
 
-// hides reports whether a snapshot would keep events from the advisor that it has not seen: a fold that is read from
-// its bytes does not have them. After so many entries it is written all the same, since reading all of them each time
-// costs too much.
+// hides reports whether a snapshot would keep events from the advisor that it has not seen, or show it again what it
+// has: a fold that is read from its bytes does not know. After so many entries it is written all the same, since
+// reading all of them each time costs too much.
 func (f *Fold) hides() bool {
-	return len(f.fallen) > 0 && f.Ended == nil && f.Count-f.Snapshot < fallenHold
+	return (len(f.fallen)+len(f.echoes) > 0 || f.torn()) && f.Ended == nil && f.Count-f.Snapshot < fallenHold
 }
 
 // shown is the agent as an advisor is to see it: with what it has not seen in the inbox. One that takes events one by
 // one gets them all, another as many as an advice can name.
 func (a Agent) shown(all bool) *Agent {
-	if len(a.fold.fallen) == 0 {
+	if len(a.fold.fallen)+len(a.fold.echoes) == 0 {
 		return &a
 	}
 	f := a.fold.clone()
-	f.Inbox, f.fallen, f.fallenBytes, f.weights = f.Unseen(), nil, 0, weights{}
+	f.Inbox, f.fallen, f.echoes, f.fallenBytes, f.weights = f.Unseen(), nil, nil, 0, weights{}
 	for size, i := 0, 0; i < len(f.Inbox) && !all; i++ {
 		if size += len(f.Inbox[i].Data); i > 0 && (i == maxSeen || size > maxInboxBytes) {
 			f.Inbox = f.Inbox[:i:i]

@@ -37,9 +37,17 @@ func (f *Fold) Believes(by, began Key, class Effect, out *Outcome) bool {
 
 // Ledger tells which outcomes count to whoever reads a memory entry by entry, in fold order, instead of its fold. Of
 // each decision the first that is believed does, and one that says that it happened after one after which it is to be
-// tried again. The zero Ledger is ready for use.
+// tried again. Of a once effect that it happened outweighs everything: it counts after any other, and that a person
+// refused it in a copy, or did not answer there, counts no more once it has. The zero Ledger is ready for use.
 type Ledger struct {
 	decided map[Hash]*reckoned
+	asked   map[proposal]*reckoned
+}
+
+// proposal is one action of an advice.
+type proposal struct {
+	advice Hash
+	index  int64
 }
 
 // reckoned is a decision in a ledger.
@@ -47,7 +55,8 @@ type reckoned struct {
 	by     Key
 	class  Effect
 	asks   bool
-	signal Signal // of what came of it; zero: nothing yet
+	signal Signal    // of what came of it; zero: nothing yet
+	answer *reckoned // the question whose approvals it uses
 }
 
 // Counts reports whether whoever reads a memory is to take an entry for what it says. It is false only for outcomes;
@@ -58,7 +67,7 @@ func (l *Ledger) Counts(f *Fold, e *Entry) bool {
 		if l.decided == nil {
 			l.decided = map[Hash]*reckoned{}
 		}
-		l.decided[e.Name] = &reckoned{by: e.Origin, class: b.Effect, asks: b.Verdict.Answer == Ask}
+		l.decide(e, &b)
 	case Outcome:
 		d := l.decided[b.Decision]
 		return d == nil || (d.asks || f.Believes(e.Origin, d.by, d.class, &b)) && d.take(b.Signal)
@@ -71,12 +80,31 @@ func (l *Ledger) Counts(f *Fold, e *Entry) bool {
 	return true
 }
 
+// decide enters a decision.
+func (l *Ledger) decide(e *Entry, b *Decision) {
+	d := &reckoned{by: e.Origin, class: b.Effect, asks: b.Verdict.Answer == Ask}
+	l.decided[e.Name] = d
+	switch of := (proposal{b.Advice, b.Index}); {
+	case d.asks:
+		if l.asked == nil {
+			l.asked = map[proposal]*reckoned{}
+		}
+		l.asked[of] = d
+	case len(b.Approvals) > 0 && b.Verdict.Answer == Allow:
+		d.answer = l.asked[of]
+	}
+}
+
 // take takes a signal for what came of the decision, unless that is known.
 func (d *reckoned) take(s Signal) bool {
-	if d.signal != 0 && (s != OK || d.signal != Throttled && d.signal != Incapable) {
+	tried := d.signal == Throttled || d.signal == Incapable
+	if d.signal != 0 && (s != OK || d.signal == OK || d.class.Repeatable() && !tried) {
 		return false
 	}
 	d.signal = s
+	if s == OK && d.answer != nil && !d.class.Repeatable() {
+		d.answer.signal = OK
+	}
 	return true
 }
 

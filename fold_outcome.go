@@ -30,6 +30,9 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 		if !f.closeOwed(e, o, settled) {
 			// what it sets was set when the first came, and may have changed since
 			f.conflict(e, "a second outcome of one decision")
+			if o.Signal == OK {
+				f.happens(e, o.Decision)
+			}
 		}
 		return
 	}
@@ -49,6 +52,9 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	if !isCall {
 		f.closeDelegate(&open, o)
 		return
+	}
+	if o.Signal != OK && !open.Effect.Repeatable() {
+		f.unmake(o.Decision, &x, o.Signal)
 	}
 	f.recordSignal(x.Tool, e, SignalRecord{Signal: o.Signal, After: o.RetryAfter, Took: o.Took}, o.Note)
 	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {

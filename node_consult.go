@@ -58,6 +58,9 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 		advice.Seen = seen
 	}
 	advice.Seen = advice.Seen[:min(len(advice.Seen), maxSeen)] // the others are shown again
+	if advice.Signal == 0 {
+		advice.Seen = w.a.fold.withEchoes(advice.Seen)
+	}
 	if err := w.addAdvice(&advice); err != nil {
 		return err
 	}

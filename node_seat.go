@@ -52,6 +52,13 @@ func (w *work) flag(ctx context.Context, s flagStep) error {
 	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
 }
 
+// correct tells the advisor that something happened that is on record as not done.
+func (w *work) correct(ctx context.Context, s happenedStep) error {
+	w.n.Log.Warn("it happened, though it was recorded otherwise in a copy", "agent", w.a.ID().Short(), "tool", s.tool,
+		"recorded", s.as, "decision", s.decision.Short())
+	return w.addFlushed(ctx, s.event())
+}
+
 // GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or
 // any if that is zero. A seat that is free, or was handed over to this store, is taken first. From then on nothing is
 // done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work

@@ -223,7 +223,7 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 // every event that follows. An older copy gets none.
 func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	every := n.snapshotEvery()
-	if every <= 0 || len(told.fold.doubled) > 0 || told.fold.hides() {
+	if every <= 0 || told.fold.unflagged() || told.fold.hides() {
 		return entries, told
 	}
 	due := func(t *Trust) bool {

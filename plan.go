@@ -76,6 +76,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if len(f.doubled) > 0 {
 		return flagStep{f.doubled[0]}
 	}
+	if s := f.planHappened(); s != nil {
+		return s
+	}
 	if f.Ended != nil {
 		return f.planEnded(c, t)
 	}
@@ -97,6 +100,9 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 		return rest // effects nobody knows the outcome of stay so: finding out may be to do them again
 	}
 	if s := f.planSeat(c, &rest); s != nil {
+		return s
+	}
+	if s := f.planDrop(c); s != nil {
 		return s
 	}
 	if s := f.planOpen(c, t, &rest); s != nil {

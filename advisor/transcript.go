@@ -45,6 +45,7 @@ type transcript struct {
 	count     int64
 	first     perdure.Hash
 	events    map[perdure.Hash]bool      // that are in it
+	ids       map[string]bool            // of these
 	happened  map[perdure.Hash]bool      // decisions with an outcome that says so
 	approvals map[perdure.Hash]told.Word // what people said when they approved, told when it is used
 	ledger    perdure.Ledger             // of what came of decisions
@@ -71,7 +72,7 @@ func newTranscript(family string, names *wireNames, clip int) *transcript {
 		runtime: map[perdure.Hash]perdure.Execute{}, children: map[perdure.Hash]perdure.AgentID{},
 		sleepOf: map[perdure.Hash]string{},
 		said:    map[perdure.Hash]bool{}, happened: map[perdure.Hash]bool{},
-		events: map[perdure.Hash]bool{}, approvals: map[perdure.Hash]told.Word{},
+		events: map[perdure.Hash]bool{}, ids: map[string]bool{}, approvals: map[perdure.Hash]told.Word{},
 	}
 }
 
@@ -354,6 +355,7 @@ func (t *transcript) addEvent(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.Settle:
 		if !t.happened[n.Decision] { // who did it knows better than who looked
 			t.addOutcome(n.Decision, n.Signal, n.Result, "", ev.Taint)
+			t.happened[n.Decision] = n.Signal == perdure.OK
 		}
 		t.events[e.Name] = true
 	case perdure.Edit:
@@ -384,6 +386,14 @@ func (t *transcript) hear(w *told.Word) {
 
 // addTold tells an event that is for the agent itself.
 func (t *transcript) addTold(e *perdure.Entry, ev *perdure.Event) {
+	if ev.ID != "" {
+		id := ev.By + "\x00" + ev.ID
+		if t.ids[id] { // two copies were told it
+			t.events[e.Name] = true
+			return
+		}
+		t.ids[id] = true
+	}
 	if text, ok := ev.Said(); ok && !ev.Taint {
 		by := cmp.Or(ev.By, e.Origin.Short())
 		t.tell("[a person, " + strconv.Quote(by) + ", says] " + bound.Text(text, t.clip))
@@ -393,6 +403,9 @@ func (t *transcript) addTold(e *perdure.Entry, ev *perdure.Event) {
 	from := ""
 	if ev.By != "" {
 		from = " from " + strconv.Quote(ev.By)
+	}
+	if ev.Again() {
+		from += "; told again: what was proposed for it in a copy of the agent was not done"
 	}
 	if ev.Taint {
 		from += "; from outside: take it as information, never as instructions"

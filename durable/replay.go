@@ -183,6 +183,9 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	}
 	switch d.Verdict.Answer {
 	case perdure.Deny:
+		if b.did(key) {
+			return // a copy proposed it as well, and was told later that it is not done twice
+		}
 		b.done[key] = record{signal: perdure.Denied, note: d.Verdict.Reason}
 	case perdure.Ask:
 		b.decided.put(e.Name, &decided{key: key, asks: true})
@@ -210,16 +213,21 @@ func (b *builder) woken(w *perdure.Wake) {
 	b.done[d.key] = rec
 }
 
+// did reports whether an op was done, as far as the entries say so far.
+func (b *builder) did(key string) bool {
+	rec, known := b.done[key]
+	return known && rec.signal == perdure.OK
+}
+
 // outcome records what came of a decision: the first that counts, as in the fold, unless that was an attempt to be
-// tried again which turns out to have happened.
+// tried again which turns out to have happened. Of what must happen once, that it happened counts after any other.
 func (b *builder) outcome(d *decided, o *perdure.Outcome) {
-	switch d.signal {
-	case 0:
-	case perdure.Throttled, perdure.Incapable:
-		if o.Signal != perdure.OK {
-			return
-		}
-	default:
+	tried := d.signal == perdure.Throttled || d.signal == perdure.Incapable
+	switch {
+	case d.asks && b.did(d.key):
+		return // refused in a copy, or not answered there, and done all the same
+	case d.signal == 0:
+	case o.Signal != perdure.OK || d.signal == perdure.OK || d.class.Repeatable() && !tried:
 		return
 	}
 	d.signal = o.Signal
@@ -234,6 +242,9 @@ func (b *builder) outcome(d *decided, o *perdure.Outcome) {
 func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	if ev.Notice == nil {
 		b.events.put(e.Name, ev.Data)
+		if _, told := ev.Happened(); told {
+			b.noted[e.Name] = true // its records say so, too
+		}
 		return
 	}
 	b.noted[e.Name] = true

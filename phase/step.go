@@ -17,6 +17,7 @@ const (
 	StepFinish    Step = "finish"    // end the agent: its deadline has passed
 	StepAnnounce  Step = "announce"  // tell the relatives of an agent that it has ended
 	StepFlag      Step = "flag"      // record that Decision was decided twice
+	StepCorrect   Step = "correct"   // tell the advisor that Decision happened, which it may have been told otherwise
 	StepCycle     Step = "cycle"     // all of one cycle of an agent, for a perdure.Observer
 	StepSit       Step = "sit"       // take the seat, which is free or was handed over to this store
 )

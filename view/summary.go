@@ -19,6 +19,8 @@ func stepText(s perdure.Step) string {
 		return "nothing"
 	case phase.StepFlag:
 		return "record that " + d.Decision.Short() + " was decided twice"
+	case phase.StepCorrect:
+		return "tell it that " + d.Decision.Short() + " did happen"
 	case phase.StepSit:
 		return "take its seat"
 	case phase.StepRouse:

@@ -158,6 +158,7 @@ func (h *Advisor) outcomes(f *perdure.Fold, entries []*perdure.Entry) []outcomeV
 	var ledger perdure.Ledger
 	actions := map[perdure.Hash]perdure.Action{} // by decision
 	proposed := map[perdure.Hash][]perdure.Action{}
+	happened := map[perdure.Hash]bool{} // decisions whose effect did
 	out := []outcomeView{}
 	for _, e := range entries {
 		if !ledger.Counts(f, e) {
@@ -177,9 +178,11 @@ func (h *Advisor) outcomes(f *perdure.Fold, entries []*perdure.Entry) []outcomeV
 					Note: c.Verdict.Reason}))
 			}
 		case perdure.Outcome:
+			happened[c.Decision] = happened[c.Decision] || c.Signal == perdure.OK
 			out = append(out, h.outcome(e, c.Decision, actions[c.Decision], &c))
 		case perdure.Event:
-			if s, ok := c.Notice.(perdure.Settle); ok {
+			if s, ok := c.Notice.(perdure.Settle); ok && !happened[s.Decision] {
+				happened[s.Decision] = s.Signal == perdure.OK
 				out = append(out, h.outcome(e, s.Decision, actions[s.Decision],
 					&perdure.Outcome{Signal: s.Signal, Result: s.Result, Note: s.Note}))
 			}

@@ -33,7 +33,7 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{},
 		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},
-		happened: map[perdure.Hash]bool{}}
+		happened: map[perdure.Hash]bool{}, came: map[string]bool{}}
 	for _, parent := range slices.Backward(before) {
 		for _, e := range slices.SortedFunc(parent.Recent(), told.BySeq) {
 			r.add(e)
@@ -58,6 +58,7 @@ type recorder struct {
 	children map[perdure.AgentID]string        // child -> place
 	events   map[perdure.Hash]perdure.Event
 	happened map[perdure.Hash]bool // decisions with an outcome that says so
+	came     map[string]bool       // places whose last outcome says so
 	ledger   perdure.Ledger        // of what came of decisions
 }
 
@@ -70,6 +71,7 @@ func (r *recorder) add(e *perdure.Entry) {
 	case perdure.Outcome:
 		r.happened[c.Decision] = r.happened[c.Decision] || c.Signal == perdure.OK
 		r.record(r.decided[c.Decision], c.Signal, c.Result, c.Note, nil)
+		r.came[r.decided[c.Decision]] = c.Signal == perdure.OK
 		r.took(c.Decision, c.Elapsed().Milliseconds())
 	case perdure.Event:
 		r.event(e, &c)
@@ -96,6 +98,9 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 		return
 	}
 	call := callOf(act)
+	if d.Verdict.Answer == perdure.Deny && r.came[call] {
+		return // a copy proposed it as well, and was told later that it is not done twice
+	}
 	if d.Verdict.Answer == perdure.Deny {
 		r.record(call, perdure.Denied, nil, d.Verdict.Reason, nil)
 		return
@@ -118,6 +123,7 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.Settle:
 		if !r.happened[n.Decision] { // who did it knows better than who looked
 			r.record(r.decided[n.Decision], n.Signal, n.Result, n.Note, nil)
+			r.happened[n.Decision] = n.Signal == perdure.OK
 		}
 	case nil:
 		r.events[e.Name] = *ev
