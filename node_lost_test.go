@@ -72,8 +72,8 @@ func TestWhoHasLostAnAgentLeavesIt(t *testing.T) {
 	}
 }
 
-// TestAKeyIsDurableBeforeItIsUsed has a proposal that is durable, because another beside it is asked about, carried out:
-// its decision is in the store before it begins, as is its key.
+// TestAKeyIsDurableBeforeItIsUsed has a proposal carried out that is durable, because another beside it is asked about:
+// its decision is in the store before it begins, and its key with it.
 func TestAKeyIsDurableBeforeItIsUsed(t *testing.T) {
 	store := new(perdure.MemStore)
 	var id perdure.AgentID
