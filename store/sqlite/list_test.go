@@ -47,8 +47,8 @@ func TestAListIsReadInTheOrderOfAnIndex(t *testing.T) {
 	}
 }
 
-// TestAListThatIsReadAgainBeginsWhereItBegan lists by name, from a store that is only looked at, while its file seems to
-// change: a page that was read is read again then.
+// TestAListThatIsReadAgainBeginsWhereItBegan lists by name, from a store that is only looked at, while its file seems
+// to change: a page that was read is read again then.
 func TestAListThatIsReadAgainBeginsWhereItBegan(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
