@@ -41,7 +41,9 @@ func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdur
 			tries := 0
 			err := s.read(ctx, func(c *conn) (err error) {
 				ahead = r // what was read before may be void
-				tries++
+				if tries++; tries > 1 {
+					clear(r.last)
+				}
 				items, err = ahead.page(ctx, c, tries > 1)
 				return err
 			})

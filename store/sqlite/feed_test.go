@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -71,6 +73,45 @@ func TestADamagedAgentDoesNotHoldUpTheFeed(t *testing.T) {
 	}
 	if got := fedBy(t, s, 0)[damaged]; len(got) != len(w.entries[damaged]) {
 		t.Errorf("%d entries in the whole feed, want %d", len(got), len(w.entries[damaged]))
+	}
+}
+
+// TestALostBodyDoesNotHoldUpTheFeed takes the file of one body away, for which a page is read twice: the entries of
+// other agents still arrive, wherever the reading begins.
+func TestALostBodyDoesNotHoldUpTheFeed(t *testing.T) {
+	w := interleaved(t, 3, 6, false)
+	s := openBench(t, w.path)
+	var all []perdure.Item
+	for item, err := range s.Feed(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, item)
+	}
+	files, err := os.ReadDir(folderOf(w.path))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d bodies in files, %v", len(files), err)
+	}
+	if err := os.Remove(filepath.Join(folderOf(w.path), files[0].Name())); err != nil {
+		t.Fatal(err)
+	}
+	damaged, whole := perdure.AgentID{}, fedBy(t, s, 0)
+	for id, es := range w.entries {
+		if len(whole[id]) < len(es) {
+			damaged = id
+		}
+	}
+	if damaged.IsZero() {
+		t.Fatal("the damage hit no agent")
+	}
+	for i, from := range all {
+		got := fedBy(t, s, from.Cursor)
+		for _, item := range all[i+1:] {
+			if id := item.ID(); id != damaged && got[id][item.Name] != 1 {
+				t.Fatalf("after %d entries, entry %d of agent %s arrives %d times", i+1, item.Seq, id.Short(),
+					got[id][item.Name])
+			}
+		}
 	}
 }
 

@@ -30,18 +30,20 @@ func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) err
 	var failed []error
 	for key := int64(0); err == nil; {
 		var id perdure.AgentID
-		var found bool
+		var next int64 // zero: there is none
 		err = s.read(ctx, func(c *conn) error {
+			next = 0
 			return c.query("SELECT key, id FROM agents WHERE key>? ORDER BY key LIMIT 1", func(v []driver.Value) error {
 				b, _ := v[1].([]byte)
-				found, key = true, integer(v[0])
+				next = integer(v[0])
 				copy(id[:], b)
 				return nil
 			}, key)
 		})
-		if err != nil || !found {
+		if err != nil || next == 0 {
 			break
 		}
+		key = next
 		if e := s.reindex(ctx, id); e != nil && len(failed) < maxFailed {
 			failed = append(failed, fmt.Errorf("agent %s: %w", id.Short(), e))
 		}

@@ -69,6 +69,8 @@ type Store struct {
 	ended  chan struct{} // closed when the store is
 	looks  bool          // nothing is written
 	err    error         // of closing, once ended is closed
+
+	between func() // what a test has happen after a read, before it is known to be of one state of the file
 }
 
 var (
@@ -267,8 +269,15 @@ func (s *Store) read(ctx context.Context, f func(c *conn) error) error {
 				}
 				err = errors.Join(err, c.rollback())
 			}
+			if s.between != nil {
+				s.between()
+			}
 			if c.stale() { // what was read may be of two states of the file
 				_ = c.close()
+				c = nil
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 				if c, err = s.reader(); err != nil {
 					return err
 				}
