@@ -35,56 +35,57 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 	if arg == "" {
 		return id, perdure.Invalid(errors.New("name an agent; see perdure ls"))
 	}
-	found, err := Candidates(ctx, s, arg)
+	found, err := candidates(ctx, s, arg, shows)
 	if err != nil {
 		return id, err
 	}
-	if shows != nil {
-		found = slices.DeleteFunc(found, func(l perdure.Listing) bool { return !shows(l.Agent) })
-	}
-	for _, one := range found {
-		if len(found) == 1 && len(arg) >= view.MinPrefix && strings.HasPrefix(one.Agent.String(),
-			strings.ToLower(arg)) {
-			break // its id is what was named, whatever the index calls it
-		}
-		if err := checkListed(ctx, s, one, arg); err != nil {
-			return id, err
-		}
-	}
 	switch len(found) {
-	case 1:
-		return found[0].Agent, nil
 	case 0:
 		return id, notFound(ctx, s, arg, shows)
+	case 1:
+		// if its id is what was named, it does not matter what the index calls it
+		if one := found[0]; len(arg) < view.MinPrefix || !strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+			err = checkListed(ctx, s, one, arg)
+		}
+		return found[0].Agent, err
 	}
-	if own := ownNamed(ctx, s, found, arg); own != nil {
-		return *own, nil
+	if slices.ContainsFunc(found, func(l perdure.Listing) bool { return l.Name != arg }) {
+		return id, ambiguous(found, arg) // the name may be the beginning of an id
 	}
-	return id, ambiguous(found, arg)
+	own, err := ownNamed(ctx, s, arg, shows)
+	if err != nil || own == nil {
+		return id, cmp.Or(err, ambiguous(found, arg))
+	}
+	return *own, nil
 }
 
-// ownNamed is the one agent of a name in the home's own scope; nil: there is none, or more, or the name may be the
-// beginning of an id. Whoever may make agents elsewhere must not make those of the home unreachable by name. Which
-// scope an agent is in, its own memory says, and not the index.
-func ownNamed(ctx context.Context, s perdure.Store, found []perdure.Listing, arg string) *perdure.AgentID {
-	if len(found) > maxCandidates {
-		return nil // these are not all
+// ownNamed is the one agent of a name in the home's own scope; nil: there is none, or there are more. Whoever may make
+// agents elsewhere must not make those of the home unreachable by name, however many they make. Which scope an agent is
+// in, its own memory says, and not the index.
+func ownNamed(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (
+	own *perdure.AgentID, err error,
+) {
+	l, err := view.Lister(s)
+	if err != nil {
+		return nil, err
 	}
-	var own *perdure.AgentID
-	for _, l := range found {
-		a, err := perdure.Load(ctx, s, l.Agent)
-		if err != nil || l.Name != arg {
-			return nil
+	for one, err := range l.List(ctx, perdure.Filter{Name: arg, Scope: workspace.DefaultScope}) {
+		if err != nil {
+			return nil, err
 		}
-		if a.Fold().Charter.Scope != workspace.DefaultScope {
+		if one.Name != arg || one.Scope != workspace.DefaultScope || shows != nil && !shows(one.Agent) {
 			continue
 		}
-		if own != nil {
-			return nil
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if err == nil && (a.Fold().Intent.Name != arg || a.Fold().Charter.Scope != workspace.DefaultScope) {
+			continue
 		}
-		own = &l.Agent
+		if err != nil || own != nil {
+			return nil, nil
+		}
+		own = &one.Agent
 	}
-	return own
+	return own, nil
 }
 
 // ambiguous says which agents a name or the beginning of an id could mean.
@@ -249,6 +250,13 @@ func checkListed(ctx context.Context, s perdure.Store, l perdure.Listing, arg st
 
 // Candidates are the agents of this name and those whose id begins so; without a name, all.
 func Candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Listing, error) {
+	return candidates(ctx, s, arg, nil)
+}
+
+// candidates is Candidates for somebody to whom not every agent is shown.
+func candidates(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (
+	[]perdure.Listing, error,
+) {
 	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
@@ -260,7 +268,7 @@ func Candidates(ctx context.Context, s perdure.Store, arg string) ([]perdure.Lis
 				return err
 			}
 			known := slices.ContainsFunc(found, func(k perdure.Listing) bool { return k.Agent == one.Agent })
-			if fits(one) && !known {
+			if fits(one) && !known && (shows == nil || shows(one.Agent)) {
 				found = append(found, one)
 			}
 			if len(found) > maxCandidates {

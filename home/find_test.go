@@ -26,6 +26,9 @@ func TestANameIsThatOfTheOneAgentOfTheHome(t *testing.T) {
 		}
 		return a.ID()
 	}
+	for range 12 {
+		create("acme.crowd")
+	}
 	own := create("home")
 	other := create("acme")
 	if got, err := home.Find(t.Context(), store, "jam"); err != nil || got != own {
@@ -34,10 +37,18 @@ func TestANameIsThatOfTheOneAgentOfTheHome(t *testing.T) {
 	if got, err := home.Find(t.Context(), store, other.Short()); err != nil || got != other {
 		t.Errorf("by its id: %s, %v", got.Short(), err)
 	}
-	create("home")
-	_, err = home.Find(t.Context(), store, "jam")
+	mine := func(id perdure.AgentID) bool { return id == other }
+	if got, err := home.FindShown(t.Context(), store, "jam", mine); err != nil || got != other {
+		t.Errorf("who is shown one finds %s, %v; want %s", got.Short(), err, other.Short())
+	}
+	second := create("home")
+	mine = func(id perdure.AgentID) bool { return id == own || id == other || id == second }
+	_, err = home.FindShown(t.Context(), store, "jam", mine)
 	if err == nil || !strings.Contains(err.Error(), other.Short()+" jam in acme") ||
 		!strings.Contains(err.Error(), own.Short()+" jam in home") {
 		t.Errorf("of two in the home: %v, want all named with their scopes", err)
+	}
+	if got, err := home.Find(t.Context(), store, "jam"); err == nil {
+		t.Errorf("of two in the home it found %s", got.Short())
 	}
 }
