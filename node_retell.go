@@ -29,7 +29,7 @@ func (w *work) drop(ctx context.Context, s dropStep, now time.Time) error {
 				continue
 			}
 			if _, err := w.decide(ctx, decideStep{Action: d.Actions[n], Advice: d.Advice, Index: int64(n),
-				Outdated: d.why}, now); err != nil {
+				Elsewhere: d.why}, now); err != nil {
 				return err
 			}
 		}
@@ -42,14 +42,18 @@ func (w *work) drop(ctx context.Context, s dropStep, now time.Time) error {
 	return w.flush(ctx)
 }
 
-// unheeded are the events that advice has seen which is to be dropped, and no other, oldest first.
+// unheeded are the events that advice has seen which is to be dropped, and no other, oldest first. Where part of the
+// advice was decided that must happen once, that was done for what it had seen: told again, it might be done twice.
 func (w *work) unheeded(ctx context.Context, s dropStep) ([]*Entry, error) {
 	f := w.a.fold
-	names := make([]Hash, len(s.drops))
+	caps := w.n.capabilities(w.claim != nil, nil)
+	names, idle := make([]Hash, len(s.drops)), make([]Hash, 0, len(s.drops))
 	for i := range s.drops {
-		names[i] = s.drops[i].Advice
+		if names[i] = s.drops[i].Advice; !s.drops[i].acted(&caps) {
+			idle = append(idle, names[i])
+		}
 	}
-	advice, err := w.entries(ctx, names)
+	advice, err := w.entries(ctx, idle)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package script
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/advisor/internal/told"
@@ -127,7 +126,7 @@ func (b *branches) decided(e *perdure.Entry, d *perdure.Decision) {
 		return
 	}
 	by, ok := b.advised[d.Advice]
-	if !ok || slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+	if rules := d.Verdict.Rules; !ok || len(rules) == 1 && (rules[0] == ruling.Elsewhere || rules[0] == ruling.Outdated) {
 		return
 	}
 	at := placeIn(by.Actions)
