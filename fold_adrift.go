@@ -124,7 +124,7 @@ func (f *Fold) torn() bool {
 
 // drops notes that a decision drops advice.
 func (f *Fold) drops(d *Decision) {
-	if len(f.overlaps) > 0 && slices.Equal(d.Verdict.Rules, []string{ruling.Elsewhere}) &&
+	if len(f.overlaps) > 0 && slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) &&
 		!slices.Contains(f.dropped, d.Advice) {
 		f.dropped = pushed(f.dropped, d.Advice, maxSights)
 	}
@@ -137,16 +137,6 @@ type dropStep struct{ drops []dropped }
 type dropped struct {
 	proposals
 	why string
-}
-
-// acted reports whether something of it was decided that must not be decided in two copies: it was, where the seat was.
-func (d *dropped) acted(c *Capabilities) bool {
-	for n, done := range d.Decided {
-		if done && !d.Apart && c.bound(d.Actions[n]) {
-			return true
-		}
-	}
-	return false
 }
 
 // planDrop drops advice of copies where the seat is. It waits for nothing: an agent that sleeps may wait for what the

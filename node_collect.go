@@ -186,8 +186,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 			s.events = append(s.events, m.Event)
 		}
 	}
-	if a.fold.hides() && (a.fold.torn() ||
-		slices.ContainsFunc(a.fold.fallen, func(m Message) bool { return !silent[m.Event] }) ||
+	if a.fold.hides() && (slices.ContainsFunc(a.fold.fallen, func(m Message) bool { return !silent[m.Event] }) ||
 		slices.ContainsFunc(a.fold.echoes, func(h Hash) bool { return !silent[h] })) {
 		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
 	}

@@ -106,8 +106,6 @@ func (w *work) pronounce(ctx context.Context, d decideStep, spec *Spec, dec *Dec
 		return err
 	}
 	switch why := r.refuse(d.Action, spec); {
-	case d.Elsewhere != "":
-		dec.Verdict = Verdict{Rules: []string{ruling.Elsewhere}, Reason: d.Elsewhere}
 	case d.Outdated != "":
 		dec.Verdict = Verdict{Rules: []string{ruling.Outdated}, Reason: d.Outdated}
 	case why != "":

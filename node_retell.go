@@ -29,7 +29,7 @@ func (w *work) drop(ctx context.Context, s dropStep, now time.Time) error {
 				continue
 			}
 			if _, err := w.decide(ctx, decideStep{Action: d.Actions[n], Advice: d.Advice, Index: int64(n),
-				Elsewhere: d.why}, now); err != nil {
+				Outdated: d.why}, now); err != nil {
 				return err
 			}
 		}
@@ -42,18 +42,14 @@ func (w *work) drop(ctx context.Context, s dropStep, now time.Time) error {
 	return w.flush(ctx)
 }
 
-// unheeded are the events that advice has seen which is to be dropped, and no other, oldest first. Where part of the
-// advice was decided that must happen once, that was done for what it had seen: told again, it might be done twice.
+// unheeded are the events that advice has seen which is to be dropped, and no other, oldest first.
 func (w *work) unheeded(ctx context.Context, s dropStep) ([]*Entry, error) {
 	f := w.a.fold
-	caps := w.n.capabilities(w.claim != nil, nil)
-	names, idle := make([]Hash, len(s.drops)), make([]Hash, 0, len(s.drops))
+	names := make([]Hash, len(s.drops))
 	for i := range s.drops {
-		if names[i] = s.drops[i].Advice; !s.drops[i].acted(&caps) {
-			idle = append(idle, names[i])
-		}
+		names[i] = s.drops[i].Advice
 	}
-	advice, err := w.entries(ctx, idle)
+	advice, err := w.entries(ctx, names)
 	if err != nil {
 		return nil, err
 	}

@@ -188,27 +188,3 @@ func TestASeatThatMovesLosesNoEvent(t *testing.T) {
 		t.Errorf("paid %v", b.paid)
 	}
 }
-
-// The seat moves in the middle of a turn: bills are paid, and the agent does not sleep yet. What is left of the advice
-// is dropped, and the bills that were paid are not told again.
-func TestASeatThatMovesInATurnPaysNothingTwice(t *testing.T) {
-	b := newBillers(t, 2, false)
-	b.bill(0, "water", "")
-	b.bill(0, "rent", "")
-	for i := 0; b.paid["water"]+b.paid["rent"] == 0; i++ {
-		if _, err := b.nodes[0].Cycle(t.Context(), b.id); err != nil || i == 20 {
-			t.Fatalf("nothing is paid: %v", err)
-		}
-	}
-	if load(t, b.stores[0], b.id).Sleep != nil {
-		t.Fatal("it sleeps: this shows nothing")
-	}
-	if err := b.nodes[0].GiveSeat(t.Context(), b.id, b.nodes[1].Key.Key(), "moving"); err != nil {
-		t.Fatal(err)
-	}
-	merge(t, b.stores[0], b.stores[1], b.id)
-	run(t, b.fresh(1), b.id)
-	if b.paid["water"] > 1 || b.paid["rent"] > 1 {
-		t.Errorf("paid %v", b.paid)
-	}
-}

@@ -37,7 +37,6 @@ type decideStep struct {
 	Approvals []Hash // the approvals it has
 	Ignored   []Hash // refusals by people who were not asked
 	Outdated  string // why it is to be denied without asking: what it rests on has changed
-	Elsewhere string // the same: it was proposed in a copy
 }
 
 // performStep says an allowed effect is to be performed. Again is set when an attempt may already have been made under

@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/advisor/internal/told"
@@ -126,7 +127,7 @@ func (b *branches) decided(e *perdure.Entry, d *perdure.Decision) {
 		return
 	}
 	by, ok := b.advised[d.Advice]
-	if rules := d.Verdict.Rules; !ok || len(rules) == 1 && (rules[0] == ruling.Elsewhere || rules[0] == ruling.Outdated) {
+	if !ok || slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
 		return
 	}
 	at := placeIn(by.Actions)

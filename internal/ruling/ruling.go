@@ -6,8 +6,6 @@ const (
 	Arguments = "runtime.arguments"
 	// Default is how a policy names the rule by which it denies what nothing permits.
 	Default = "policy.default"
-	// Elsewhere denies a proposal where the seat is that was made in a copy.
-	Elsewhere = "runtime.elsewhere"
 	// Outdated denies a proposal because of what happened since it was made.
 	Outdated = "runtime.outdated"
 	// Record lets a call of a rehearsing fork pass that its parent's record answers.
