@@ -31,8 +31,7 @@ func (f *Fold) see(e *Entry, seen []Hash) {
 		return
 	}
 	before := len(f.Inbox) + len(f.fallen)
-	// what another has seen is gone from the inbox, or there as an echo
-	if f.leaveInbox(seen); before-len(f.Inbox)-len(f.fallen) < len(seen) || len(f.twins) > 0 {
+	if f.leaveInbox(seen); before-len(f.Inbox)-len(f.fallen) < len(seen) {
 		f.compare(e, seen)
 	}
 	f.sights = extended(f, f.sights, sight{e.Name, seen}, maxSights, &f.rooms.sights)
