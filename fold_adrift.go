@@ -8,9 +8,9 @@ import (
 )
 
 // What a copy of an agent thought is not acted on where the seat is: it had not seen what was done there (see
-// fromCopyOf). But its advice names events as seen, which leave the inbox of every copy, and nobody has acted on them.
-// So whoever drops such advice tells the agent again what it had seen, in the same commit. Events that another advice
-// has seen, too, one that counts, are not told again. Which those are is known from the entries at hand: no snapshot is
+// fromCopyOf). But its advice names events as seen, which leave the inbox of every copy, and nobody has acted on them. So
+// whoever drops such advice tells the agent again what it had seen, in the same commit. Events that another advice has
+// seen, too, one that counts, are not told again. Which those are is known from the entries at hand: no snapshot is
 // written before (see hides).
 
 // sight is what an advice has seen.
@@ -21,7 +21,7 @@ type sight struct {
 
 // overlap is an event that two advices have seen, neither knowing of the other: that event, or one that repeats it.
 type overlap struct {
-	event         Hash // the first of those that say the same
+	event         Hash // as the second names it
 	first, second Hash // the advices
 }
 
@@ -39,17 +39,25 @@ func (f *Fold) see(e *Entry, seen []Hash) {
 
 // compare finds what an advice has seen that another had.
 func (f *Fold) compare(e *Entry, seen []Hash) {
-	first := f.firsts()
-	now := make([]Hash, len(seen))
-	for i, h := range seen {
-		now[i] = first(h)
+	is := oneOf(seen)
+	f.work += int64(len(f.twins))
+	same := map[Hash]Hash{} // the other one of two events that say the same, to the one that was seen now
+	for _, t := range f.twins {
+		if is(t.second) {
+			same[t.first] = t.second
+		}
+		if is(t.first) {
+			same[t.second] = t.first
+		}
 	}
-	is := oneOf(now)
 	for i := range f.sights {
 		s := &f.sights[i]
 		f.work += int64(len(s.seen))
 		for _, h := range s.seen {
-			if h = first(h); is(h) {
+			if other, ok := same[h]; ok && !is(h) {
+				h = other
+			}
+			if is(h) {
 				f.overlaps = extended(f, f.overlaps, overlap{h, s.advice, e.Name}, maxOverlaps, &f.rooms.overlaps)
 			}
 		}
@@ -94,15 +102,21 @@ func (f *Fold) lastHere() int {
 
 // seenElsewhere answers whether an event was seen by an advice that counts, besides those that do not.
 func (f *Fold) seenElsewhere(dropped []Hash) func(Hash) bool {
-	gone, first := oneOf(slices.Concat(dropped, f.dropped)), f.firsts()
+	gone := oneOf(slices.Concat(dropped, f.dropped))
 	var counted []Hash
 	for _, o := range f.overlaps {
 		if !gone(o.first) || !gone(o.second) {
 			counted = append(counted, o.event)
+			for _, t := range f.twins {
+				if t.first == o.event {
+					counted = append(counted, t.second)
+				} else if t.second == o.event {
+					counted = append(counted, t.first)
+				}
+			}
 		}
 	}
-	is := oneOf(counted)
-	return func(h Hash) bool { return is(first(h)) }
+	return oneOf(counted)
 }
 
 // torn reports whether advice is to be dropped some of whose events others have seen: whoever resumed from a snapshot

@@ -20,24 +20,6 @@ func (f *Fold) pair(e *Entry, id string) {
 	}
 }
 
-// firsts answers which event is the first of those that say the same as one.
-func (f *Fold) firsts() func(Hash) Hash {
-	if len(f.twins) == 0 {
-		return func(h Hash) Hash { return h }
-	}
-	f.work += int64(len(f.twins))
-	first := make(map[Hash]Hash, len(f.twins))
-	for _, t := range f.twins {
-		first[t.second] = t.first
-	}
-	return func(h Hash) Hash {
-		if of, ok := first[h]; ok {
-			return of
-		}
-		return h
-	}
-}
-
 // echo finds messages that repeat, in another copy, what an advice has seen there.
 func (f *Fold) echo(seen func(Hash) bool) {
 	if len(f.twins) == 0 {

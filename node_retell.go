@@ -53,7 +53,7 @@ func (w *work) unheeded(ctx context.Context, s dropStep) ([]*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, unsaid := f.seenElsewhere(names), f.unsaid()
+	elsewhere := f.seenElsewhere(names)
 	var seen []Hash
 	for _, e := range advice {
 		if a, ok := e.content.(Advice); ok {
@@ -61,18 +61,18 @@ func (w *work) unheeded(ctx context.Context, s dropStep) ([]*Entry, error) {
 		}
 	}
 	slices.SortFunc(seen, Hash.Compare)
-	seen = slices.DeleteFunc(slices.Compact(seen), func(h Hash) bool { return elsewhere(h) || unsaid(h) })
+	seen = slices.DeleteFunc(slices.Compact(seen), func(h Hash) bool { return elsewhere(h) || f.waits(h) })
 	return w.entries(ctx, seen)
 }
 
-// unsaid answers whether the advisor is still to see an event, or one that says the same.
-func (f *Fold) unsaid() func(Hash) bool {
-	var waits []Hash
-	for _, m := range f.Unseen() {
-		waits = append(waits, m.Event)
+// waits reports whether the advisor is still to see an event, or one that says the same.
+func (f *Fold) waits(event Hash) bool {
+	is := func(h Hash) bool {
+		return slices.ContainsFunc(f.Unseen(), func(m Message) bool { return m.Event == h })
 	}
-	is, first := oneOf(waits), f.firsts()
-	return func(h Hash) bool { return is(h) || is(first(h)) }
+	return is(event) || slices.ContainsFunc(f.twins, func(t twin) bool {
+		return t.second == event && is(t.first) || t.first == event && is(t.second)
+	})
 }
 
 // entries are those of these names, in fold order: those that are held, else of the store.

@@ -57,8 +57,7 @@ func TestWhatACopyWasToldIsActedOnWhereTheSeatIs(t *testing.T) {
 					t.Errorf("%s: unseen %v, doubled %v, asleep: %v", what, f.Unseen(), f.Doubles(), f.Sleep != nil)
 				}
 				count := func(s string) int {
-					shown := slices.Clone(b.advice[0].shown)
-					return len(slices.DeleteFunc(shown, func(o string) bool { return o != s }))
+					return len(slices.DeleteFunc(slices.Clone(b.advice[0].shown), func(o string) bool { return o != s }))
 				}
 				if count("rent") != 1 || count("water") != 1 {
 					t.Errorf("%s: shown %v", what, b.advice[0].shown)
@@ -126,8 +125,7 @@ func TestWhatIsToldAgainIsNoMoreThanItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range b.nodes {
-			n.Trust = n.Trust.With(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor,
-				Scope: "test"})
+			n.Trust = n.Trust.With(perdure.Trustee{Key: eve.Key(), Name: "eve", Rights: perdure.MayAuthor, Scope: "test"})
 		}
 		data, _ := perdure.DataOf("water")
 		there := loaded(t, b.stores[1], b.id)
