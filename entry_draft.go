@@ -155,8 +155,6 @@ func (f *Fold) takeBack(after *Fold) {
 	giveBack(f.Conflicts, after.Conflicts, f.rooms.conflicts, after.rooms.conflicts)
 	giveBack(f.acts, after.acts, f.rooms.acts, after.rooms.acts)
 	giveBack(f.fallen, after.fallen, f.rooms.fallen, after.rooms.fallen)
-	giveBack(f.sights, after.sights, f.rooms.sights, after.rooms.sights)
-	giveBack(f.overlaps, after.overlaps, f.rooms.overlaps, after.rooms.overlaps)
 	giveBack(f.tellers, after.tellers, f.rooms.tellers, after.rooms.tellers)
 	giveBack(f.twins, after.twins, f.rooms.twins, after.rooms.twins)
 	giveBack(f.unmade, after.unmade, f.rooms.unmade, after.rooms.unmade)

@@ -94,9 +94,6 @@ type Fold struct {
 	judged      *judged    // which events filters did not fit
 	fallenBytes int        // of their data
 	tellers     []Hash     // the events that the ids at the end of dedupe are of
-	sights      []sight    // what the latest advice has seen
-	overlaps    []overlap  // what two of them have
-	dropped     []Hash     // advice that is not acted on, if it is of those
 	twins       []twin     // events that repeat others
 	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count

@@ -136,7 +136,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if f.Ended != nil {
 		return
 	}
-	f.see(e, a.Seen)
+	f.leaveInbox(a.Seen)
 	f.setBasis(e, a)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
@@ -240,7 +240,6 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	}
 	switch d.Verdict.Answer {
 	case Deny:
-		f.drops(d)
 		f.Denials++
 		f.refuse(e, action)
 		f.dropOwed(d.Key)

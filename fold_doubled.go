@@ -77,7 +77,6 @@ func (f *Fold) settled(decision Hash) bool {
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
-	f.sights, f.overlaps, f.dropped = nil, nil, nil
 	f.unmade, f.happened, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)

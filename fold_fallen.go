@@ -63,7 +63,7 @@ func (f *Fold) refall(change func(*Message) bool) {
 // has: a fold that is read from its bytes does not know. After so many entries it is written all the same, since reading all of them each time
 // costs too much.
 func (f *Fold) hides() bool {
-	return (len(f.fallen)+len(f.echoes) > 0 || f.torn()) && f.Ended == nil && f.Count-f.Snapshot < fallenHold
+	return len(f.fallen)+len(f.echoes) > 0 && f.Ended == nil && f.Count-f.Snapshot < fallenHold
 }
 
 // shown is the agent as an advisor is to see it: with what it has not seen in the inbox. One that takes events one by

@@ -181,13 +181,13 @@ func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	return nil, false
 }
 
-// seats reports whether a node is where the seat is; some node is, unless stores dispute it.
-func (f *Fold) seats(c *Capabilities) bool {
-	return (!c.Seat.IsZero() || c.some) && len(f.Seats) > 0 && f.seatedAt(c.Seat) && !f.Disputed()
+// fromCopy reports whether advice was asked for where the seat was not, or not any more, and is now to be acted on
+// where it is: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
+func (f *Fold) fromCopy(c *Capabilities, p *proposals) bool {
+	return !c.Seat.IsZero() && f.seatedAt(c.Seat) && f.fromCopyOf(p)
 }
 
-// fromCopyOf reports whether advice was asked for where the seat was not, or not any more. Where it is, such advice is
-// not acted on: its advisor had not seen what was done here meanwhile, so the advisor is asked again.
+// fromCopyOf is fromCopy for whoever has the seat.
 func (f *Fold) fromCopyOf(p *proposals) bool {
 	if len(f.Seats) == 0 || f.rehearses() {
 		return false

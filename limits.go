@@ -43,10 +43,6 @@ const (
 	maxFallen      = 16 * maxInbox
 	maxFallenBytes = 64 << 20
 	fallenHold     = 1 << 16
-	// maxSights bounds the advice whose events are compared with those that advice of other copies has seen, and
-	// maxOverlaps what is found. Of more, what was seen in two copies may be told once more.
-	maxSights   = 64
-	maxOverlaps = 4 * maxInbox
 	// maxTwins bounds what a node remembers of events that repeat others: of more, a message that was seen in another
 	// copy is shown again.
 	maxTwins = maxInbox

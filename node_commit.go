@@ -38,11 +38,7 @@ func (w *work) add(b Body) error { return w.addAt(time.Now(), b) }
 
 // addAt is add for what was decided at a moment: the entry bears the time its facts were true at.
 func (w *work) addAt(now time.Time, b Body) error {
-	return w.addDraft(now, Draft{Body: b, Policy: w.n.PolicyHash, Trace: w.trace()})
-}
-
-// addDraft is addAt for what says more of its header than a node does.
-func (w *work) addDraft(now time.Time, d Draft) error {
+	d := Draft{Body: b, Policy: w.n.PolicyHash, Trace: w.trace()}
 	joins, joined, err := w.n.Key.join(w.a, now, d)
 	var e *Entry
 	var next *Agent
@@ -53,7 +49,7 @@ func (w *work) addDraft(now time.Time, d Draft) error {
 		err = w.n.guard(e)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s for agent %s: %w", d.Body.kind(), w.a.ID().Short(), err)
+		return fmt.Errorf("write %s for agent %s: %w", b.kind(), w.a.ID().Short(), err)
 	}
 	if len(w.pending) == 0 {
 		w.base = w.a

@@ -216,7 +216,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			} // else others wrote meanwhile, and there may be something to do after all
 		case announceStep:
 			return idleFor(Reason{Kind: phase.RestEnded}), nil
-		case flagStep, happenedStep, dropStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep,
+		case flagStep, happenedStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep,
 			escalateStep, finishStep:
 		}
 	}
@@ -258,8 +258,6 @@ func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error)
 		return s, w.flag(ctx, s)
 	case happenedStep:
 		return s, w.correct(ctx, s)
-	case dropStep:
-		return s, w.drop(ctx, s, now)
 	case sitStep:
 		return s, w.sit(ctx, s)
 	case rouseStep:

@@ -102,9 +102,6 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if s := f.planSeat(c, &rest); s != nil {
 		return s
 	}
-	if s := f.planDrop(c); s != nil {
-		return s
-	}
 	if s := f.planOpen(c, t, &rest); s != nil {
 		return s
 	}

@@ -44,19 +44,15 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		return nil
 	}
 	p := &f.Proposals[len(f.Proposals)-1]
-	if f.seats(c) && f.fromCopyOf(p) {
-		n := f.lastHere() // those after it were dropped
-		if n < 0 {
-			return nil
-		}
-		p = &f.Proposals[n]
-	}
 	for i, done := range p.Decided {
 		if done {
 			continue
 		}
 		if f.crowded() || (len(f.Open) > 0 && !parallel(p.Actions[i])) {
 			return *rest // what changes the agent itself waits until what is under way has ended
+		}
+		if f.fromCopy(c, p) || c.some && f.fromCopyOf(p) {
+			return decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
 		}
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
 			return orIdle(s, *rest)

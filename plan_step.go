@@ -1,8 +1,6 @@
 package perdure
 
 import (
-	"slices"
-
 	"github.com/perdure/perdure/phase"
 )
 
@@ -90,10 +88,6 @@ func (s escalateStep) Doing() Doing {
 func (s finishStep) Doing() Doing { return Doing{What: phase.StepFinish, Action: s.End} }
 func (announceStep) Doing() Doing { return Doing{What: phase.StepAnnounce} }
 func (s flagStep) Doing() Doing   { return Doing{What: phase.StepFlag, Decision: s.Doubled.Second} }
-func (s dropStep) Doing() Doing {
-	d := &s.drops[0]
-	return Doing{What: phase.StepDecide, Action: d.Actions[slices.Index(d.Decided, false)]}
-}
 func (s happenedStep) Doing() Doing {
 	return Doing{What: phase.StepCorrect, Decision: s.decision}
 }
