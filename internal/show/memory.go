@@ -53,6 +53,9 @@ func Documents(w io.Writer, docs []*workspace.Document) error {
 		if len(d.Beside) > 0 {
 			title += fmt.Sprintf(" (%d versions)", 1+len(d.Beside))
 		}
+		if d.Open() {
+			title += " (open)"
+		}
 		if d.Gone {
 			title = "(removed)"
 		}
@@ -86,7 +89,10 @@ func Found(w io.Writer, found []*workspace.Found) error {
 		if where == "" {
 			where = fmt.Sprintf("%s@%d", view.CommandName(f.Called, f.Agent), f.Seq)
 		}
-		fmt.Fprintf(&b, "%s  %s  %s", view.InLine(where), f.Kind, f.Time.Go().Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(&b, "%s  %s", view.InLine(where), f.Kind)
+		if f.Time != 0 { // what begins the memory of a role has none
+			fmt.Fprintf(&b, "  %s", f.Time.Go().Local().Format("2006-01-02 15:04"))
+		}
 		if f.Title != "" {
 			fmt.Fprintf(&b, "  %s", view.OneLine(f.Title, 80))
 		}
