@@ -73,6 +73,9 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 	return n, nil
 }
 
+// maxName is how long a name may be, in bytes: as long as what a list of agents is asked for.
+const maxName = 200
+
 // checkName refuses a name that commands would take for a file or that is not what people see, and says when another
 // agent has it.
 func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
@@ -82,6 +85,9 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 	if view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end",
 			name, capsule.Ext))
+	}
+	if len(name) > maxName {
+		return perdure.Invalid(fmt.Errorf("the name has %d bytes; want at most %d", len(name), maxName))
 	}
 	if strings.ContainsFunc(name, glyph.Control) {
 		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out",

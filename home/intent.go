@@ -100,6 +100,13 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return f, errors.New("it holds more than one document; write one intent per file")
 	}
+	var raw struct{ Inputs yaml.Node }
+	if err := yaml.Unmarshal(text, &raw); err != nil {
+		return f, perdure.Invalid(plainYAML(err))
+	}
+	if err := yamltext.Exact(&raw.Inputs); err != nil {
+		return f, perdure.Invalid(fmt.Errorf("inputs: %w", err))
+	}
 	return f, nil
 }
 

@@ -194,7 +194,12 @@ type Edit struct {
 	Limits   BudgetFile // as they were typed
 }
 
-func (x Edit) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
+func (x Edit) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
+	if file, err := ReadNodeFile(h); err == nil { // what is wrong with it is said where it is used
+		for _, lacks := range h.lacksTools(ctx, &file, x.Tools) {
+			h.note("%s", lacks)
+		}
+	}
 	x.Labels = Relabelled(a.Fold().Intent.Labels, x.Labels)
 	return n.Edit(ctx, a.ID(), x.Mutate, x.Set)
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -109,8 +110,8 @@ func (s *speech) reason(r *perdure.Reason) string {
 			r.Decision.Short())
 	case phase.RestApproval:
 		text := "approval " + r.Digest.Short() + " is needed"
-		if len(r.Asked) > 0 {
-			text += " from " + strings.Join(r.Asked, ", ")
+		if whom := cmp.Or(r.Note, strings.Join(r.Asked, ", ")); whom != "" {
+			text += " from " + whom
 		}
 		return text
 	case phase.RestBudget:

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ type Wait struct {
 	What     string          `json:"what"`
 	Why      string          `json:"why,omitempty"`   // the reason policy gives, or what is known of an effect in doubt
 	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
+	Whom     string          `json:"whom,omitempty"`  // the same in words, where the charter says who that is
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
 	Stage    int64           `json:"stage,omitempty"` // how often the question has gone to more people
@@ -468,6 +470,9 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 		Why:  q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
 		Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
+	if len(f.Charter.Approvers) > 0 {
+		w.Whom = t.Answerers(f, q)
+	}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}
@@ -495,8 +500,8 @@ func (w *Wait) Circumstances(now time.Time) string {
 	if w.Why != "" {
 		parts = append(parts, phrase(w.Why))
 	}
-	if len(w.Asked) > 0 {
-		parts = append(parts, "asks "+phrase(strings.Join(w.Asked, ", ")))
+	if whom := cmp.Or(w.Whom, strings.Join(w.Asked, ", ")); whom != "" {
+		parts = append(parts, "asks "+phrase(whom))
 	}
 	if w.Quorum > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))

@@ -197,6 +197,10 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 			"bring the versions together first")
 	}
 	if slices.Contains(was.Tags, movedTag) && len(was.Links) > 0 {
+		if newPath != "" && newPath != was.Links[0] {
+			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s was promoted before, to %s", was.Path,
+				was.Links[0])), "rename it there with perdure doc mv")
+		}
 		return r.Read(ctx, was.Links[0], &to)
 	}
 	if newPath == "" {

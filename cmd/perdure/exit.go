@@ -76,22 +76,11 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	message, hint := view.Explain(err, command)
-	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
-		hint = beginning(hint)
-	}
-	if message = here(message); !strings.HasSuffix(hint, " --help") { // help is the same for every store
-		hint = here(hint)
-	}
 	if !asJSON {
-		s := term.StyleOf(w)
-		text := s.Bad("perdure:") + strings.TrimPrefix(term.Hang("perdure: "+message, 4, s.Width), "perdure:") + "\n"
-		if hint != "" {
-			text += term.Hang("  hint: "+view.OneLine(hint, 0), 8, s.Width) + "\n"
-		}
-		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
+		_, _ = io.WriteString(w, problems(term.StyleOf(w), err, command)) // there is nowhere left to say that it is not
 		return
 	}
+	message, hint := explained(err, command)
 	var object any = struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
@@ -102,4 +91,38 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		object = refused
 	}
 	_ = term.WriteJSON(w, object) // as above
+}
+
+// explained is an error and what to do about it, with commands as they are typed here.
+func explained(err error, command string) (message, hint string) {
+	message, hint = view.Explain(err, command)
+	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
+		hint = beginning(hint)
+	}
+	if !strings.HasSuffix(hint, " --help") { // help is the same for every store
+		hint = here(hint)
+	}
+	return here(message), hint
+}
+
+// problems is an error for people: of several that were joined each on its line, with a hint below those that share it.
+func problems(s term.Style, err error, command string) string {
+	var b strings.Builder
+	last := ""
+	advise := func() {
+		if last != "" {
+			b.WriteString(term.Hang("  hint: "+view.OneLine(last, 0), 8, s.Width) + "\n")
+		}
+	}
+	for i, one := range view.Each(err) {
+		message, hint := explained(one, command)
+		if i > 0 && hint != last {
+			advise()
+		}
+		last = hint
+		line := term.Hang("perdure: "+message, 4, s.Width)
+		b.WriteString(s.Bad("perdure:") + strings.TrimPrefix(line, "perdure:") + "\n")
+	}
+	advise()
+	return b.String()
 }

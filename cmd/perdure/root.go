@@ -197,8 +197,7 @@ func given(args int) string {
 func runGroup(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
-		c.SuggestionsMinimumDistance = 2
-		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		}
 		return perdure.Invalid(err)
@@ -206,13 +205,18 @@ func runGroup(c *cobra.Command, args []string) error {
 	if !c.HasParent() {
 		return c.Help()
 	}
-	var names []string
+	return perdure.Invalid(fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "),
+		strings.Join(commandNames(c), ", ")))
+}
+
+// commandNames are the commands below one.
+func commandNames(c *cobra.Command) (names []string) {
 	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
+		if sub.IsAvailableCommand() || sub.Name() == "help" {
 			names = append(names, sub.Name())
 		}
 	}
-	return perdure.Invalid(fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "), strings.Join(names, ", ")))
+	return names
 }
 
 // path names a command by its words after the program's.
