@@ -359,7 +359,7 @@ func (n *Node) decided(a *Agent, digest Hash) error {
 			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))
 		}
 	}
-	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))
+	return Missing(fmt.Sprintf("%s has no open question %s", a.called(), digest.Short()))
 }
 
 func already(approve bool, who string) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -115,23 +116,32 @@ const slugWords = 4
 // latin are letters that do not come apart into one of ASCII and a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th")
 
-// Slug is the first words of a goal as one word that every shell takes: letters lose their marks, and those of other
-// scripts are left out.
+// Slug is the first words of a goal as one word: Latin letters lose their marks, those of other scripts stay as they are.
 func Slug(goal string) string {
-	plain := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
+	var plain strings.Builder
+	for _, r := range norm.NFC.String(latin.Replace(strings.ToLower(goal))) {
+		base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
+		switch {
+		case base <= unicode.MaxASCII:
+			plain.WriteRune(unicode.ToLower(base))
+		case !glyph.Hidden(r):
+			plain.WriteRune(r)
 		}
-		return r
-	}, norm.NFKD.String(latin.Replace(strings.ToLower(goal))))
-	words := strings.FieldsFunc(plain, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	words := strings.FieldsFunc(plain.String(), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !(r > unicode.MaxASCII && unicode.IsMark(r))
 	})
 	name := strings.Join(words[:min(len(words), slugWords)], "-")
 	if name == "" {
 		name = "agent"
 	}
-	return name[:min(len(name), 48)]
+	if most := 48; len(name) > most {
+		for !utf8.RuneStart(name[most]) {
+			most--
+		}
+		name = name[:most]
+	}
+	return name
 }
 
 // FreeName is the name, or with a number if agents are called that already.

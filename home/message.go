@@ -167,7 +167,11 @@ func (x Send) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agen
 	}
 	x.By = n.Key.Name
 	r.id, r.Before = x.ID, a.Fold().Received(&x.Event)
-	return n.Tell(ctx, a.ID(), x.Event)
+	e, err := n.Tell(ctx, a.ID(), x.Event)
+	if errors.Is(err, perdure.ErrTerminated) {
+		err = fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+	}
+	return e, err
 }
 
 func (x Send) post(ctx context.Context, w *Away, agent string) (*Told, error) {

@@ -55,7 +55,8 @@ func (n *NodeFile) decode(path string, text []byte) error {
 
 var tabLine = regexp.MustCompile(`^ *\t`)
 
-// tabbed is what the reader of YAML says of a text in which it may have met a tab: of that it names no line, or another.
+// tabbed is what the reader of YAML says of a text in which it may have met a tab: of that it names no line, or a wrong
+// one.
 func tabbed(says string, text []byte) string {
 	if !strings.Contains(says, "cannot start any token") {
 		return says

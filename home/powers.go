@@ -268,11 +268,15 @@ func (p *Powers) checkEffects(servers []mcpServer) error {
 	for _, text := range p.Effects {
 		name, _, _ := strings.Cut(text, "=")
 		of, _, _ := strings.Cut(name, ".")
-		if _, _, err := p.effectsOf(of); err != nil {
-			return err
+		_, _, err := p.effectsOf(of)
+		if err == nil && !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
+			err = fmt.Errorf("%s: there is no MCP server %s", p.about("effects."+name), of)
 		}
-		if !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
-			return fmt.Errorf("%s: there is no MCP server %s", p.about("effects."+name), of)
+		if err != nil && p.written["effects."+name] != "" {
+			err = explainNodeFile(&Error{KindFailure, err})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -177,7 +177,7 @@ func (s *speech) pending(p *perdure.Pending) string {
 		if p.Fault != "" {
 			return "until " + p.Open + ", which cannot be evaluated: " + p.Fault
 		}
-		return "until " + p.Open
+		return "until " + conditionText(p.Open)
 	case perdure.Every:
 		if p.Poor {
 			return "for a grant: the budget has no call left to ask " + t.Poll.Tool

@@ -295,8 +295,16 @@ func (p *page) work() {
 	if more := len(p.Inbox) - maxUnseen; more > 0 {
 		p.row("unseen", "%s before these", Several(int64(more), "event"))
 	}
+	last, times := "", int64(0)
 	for _, m := range p.Inbox[max(0, len(p.Inbox)-maxUnseen):] {
-		p.row("unseen", "%s", OneLine(m.Name+" "+DataText(m.Data), ScreenText))
+		text := OneLine(m.Name+" "+DataText(m.Data), ScreenText)
+		if times++; text == last {
+			p.rows = p.rows[:len(p.rows)-1]
+			p.row("unseen", "%s, %s", text, Times(times))
+			continue
+		}
+		last, times = text, 1
+		p.row("unseen", "%s", text)
 	}
 }
 

@@ -65,6 +65,8 @@ func Explain(err error, command string) (message, hint string) {
 		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):
 		hint = "name a file; what comes through a pipe is given as -, on standard input"
+	case errors.Is(err, perdure.ErrTerminated):
+		hint = "its memory stays: perdure log shows it, and perdure fork goes on from a point before the end"
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}

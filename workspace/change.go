@@ -154,6 +154,10 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(there, func(v *version) bool { return !v.gone }) {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("there is a document at %s", to)),
+			"choose another path, or remove that one first: perdure doc rm")
+	}
 	_, doc, err := r.entry(ctx, current[0])
 	if err != nil {
 		return nil, err

@@ -201,10 +201,10 @@ func textArg(c *cobra.Command, arg string) (string, error) {
 	name, isFile := strings.CutPrefix(arg, "@")
 	switch {
 	case arg == "" || arg == "-":
-		b, err := readWhole(c, "-", perdure.Limits{Bytes: workspace.MaxText + 1})
+		b, err := readWhole(c, "-", perdure.Limits{Bytes: workspace.MaxText})
 		return string(b), err
 	case isFile:
-		b, err := disk.ReadFile(name, workspace.MaxText+1)
+		b, err := disk.ReadFile(name, workspace.MaxText)
 		return string(b), err
 	}
 	return strings.TrimSuffix(arg, "\n") + "\n", nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the
@@ -110,7 +112,7 @@ func newRoot() *cobra.Command {
 		// cobra takes no error from help
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(plainFlag(err)) })
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -118,6 +120,16 @@ func newRoot() *cobra.Command {
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "say which version this is"
 	return root
+}
+
+var goNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
+
+// plainFlag is what is wrong with a flag, in the words of people who know no Go.
+func plainFlag(err error) error {
+	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
+		return errors.New(strings.Replace(text, "invalid syntax", "it is no such number", 1))
+	}
+	return err
 }
 
 // prepare gives a command and those below it what all have: misuse that exits with 2, and a group that says which
@@ -199,6 +211,8 @@ func runGroup(c *cobra.Command, args []string) error {
 		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
 		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		} else if show, _, _ := c.Find([]string{"show"}); show != c && c.HasParent() {
+			err = fmt.Errorf("%w; did you mean %s %s?", err, show.CommandPath(), view.Pasted(args[0]))
 		}
 		return perdure.Invalid(err)
 	}

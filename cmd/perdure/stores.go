@@ -99,7 +99,9 @@ func gcCommand() *cobra.Command {
 				r.Kept)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			text := func(w io.Writer, found []perdure.Collected) error { return show.Collected(w, found, *dry) }
+			text := func(w io.Writer, found []perdure.Collected) error {
+				return show.Collected(w, found, *dry, func(id perdure.AgentID) string { return home.NameOf(ctx, s, id) })
+			}
 			found, err := h.Collect(ctx, s, args, *dry)
 			if len(found) == 0 || err == nil {
 				return answers(out, text)(found, err)

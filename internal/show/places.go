@@ -221,14 +221,15 @@ func Exported(w io.Writer, found []home.SetMember) error {
 }
 
 // Collected says what was dropped, or would be.
-func Collected(w io.Writer, found []perdure.Collected, dry bool) error {
+func Collected(w io.Writer, found []perdure.Collected, dry bool, name func(perdure.AgentID) string) error {
 	dropped := "dropped"
 	if dry {
 		dropped = "would drop"
 	}
 	var b strings.Builder
 	for _, g := range found {
-		fmt.Fprintf(&b, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped, g.Entries, g.Bytes, g.Rule)
+		fmt.Fprintf(&b, "%s: %s %s, %s, by the %s\n", name(g.Agent), dropped, view.Several(g.Entries, "body"),
+			view.Several(g.Bytes, "byte"), g.Rule)
 	}
 	if len(found) == 0 {
 		b.WriteString("nothing to drop: no body has expired\n")
