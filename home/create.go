@@ -116,7 +116,8 @@ const slugWords = 4
 // latin are letters that do not come apart into one of ASCII and a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th")
 
-// Slug is the first words of a goal as one word: Latin letters lose their marks, those of other scripts stay as they are.
+// Slug is the first words of a goal as one word: Latin letters lose their marks, those of other scripts stay as they
+// are.
 func Slug(goal string) string {
 	var plain strings.Builder
 	for _, r := range norm.NFC.String(latin.Replace(strings.ToLower(goal))) {

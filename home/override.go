@@ -111,5 +111,6 @@ func NotJSON(what string, err error) error {
 		return perdure.WithHint(fmt.Errorf("%s cannot be kept: got %s at %s, want %s", what, r.Got, r.Path, r.Want),
 			r.Hint)
 	}
-	return perdure.WithHint(fmt.Errorf("%s is not JSON: got %s at byte %d", what, r.Got, r.Offset+1), `put text in quotes, as JSON has it: '"like this"'`)
+	return perdure.WithHint(fmt.Errorf("%s is not JSON: got %s at byte %d", what, r.Got, r.Offset+1),
+		`put text in quotes, as JSON has it: '"like this"'`)
 }

@@ -14,8 +14,8 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 	prefix = strings.ToLower(prefix)
 	agent := Called(a)
 	if prefix != "" && (len(prefix) < MinPrefix || !IsHex(prefix)) {
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits, as perdure inbox shows them of "+
-			"the %s", prefix, what))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits, as perdure inbox shows them "+
+			"of the %s", prefix, what))
 	}
 	var found []perdure.Hash
 	var names []string

@@ -118,7 +118,7 @@ func lookup(v any, path []string) (any, error) {
 		case nil:
 			return nil, errors.New("there is no " + name)
 		default:
-			return nil, errors.New("there is no " + name + " in a single value")
+			return nil, errors.New("there is no " + name + " in something that is not an object or a list")
 		}
 	}
 	return v, nil

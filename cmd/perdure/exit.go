@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -77,7 +78,8 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		return
 	}
 	if !asJSON {
-		_, _ = io.WriteString(w, problems(term.StyleOf(w), err, command)) // there is nowhere left to say that it is not
+		one := func(err error) (message, hint string) { return explained(err, command) }
+		_ = show.Problems(w, err, one) // there is nowhere left to say that this did not work
 		return
 	}
 	message, hint := explained(err, command)
@@ -103,26 +105,4 @@ func explained(err error, command string) (message, hint string) {
 		hint = here(hint)
 	}
 	return here(message), hint
-}
-
-// problems is an error for people: of several that were joined each on its line, with a hint below those that share it.
-func problems(s term.Style, err error, command string) string {
-	var b strings.Builder
-	last := ""
-	advise := func() {
-		if last != "" {
-			b.WriteString(term.Hang("  hint: "+view.OneLine(last, 0), 8, s.Width) + "\n")
-		}
-	}
-	for i, one := range view.Each(err) {
-		message, hint := explained(one, command)
-		if i > 0 && hint != last {
-			advise()
-		}
-		last = hint
-		line := term.Hang("perdure: "+message, 4, s.Width)
-		b.WriteString(s.Bad("perdure:") + strings.TrimPrefix(line, "perdure:") + "\n")
-	}
-	advise()
-	return b.String()
 }

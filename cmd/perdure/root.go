@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -112,7 +111,7 @@ func newRoot() *cobra.Command {
 		// cobra takes no error from help
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(plainFlag(err)) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(term.PlainFlag(err)) })
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -120,16 +119,6 @@ func newRoot() *cobra.Command {
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "say which version this is"
 	return root
-}
-
-var goNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
-
-// plainFlag is what is wrong with a flag, in the words of people who know no Go.
-func plainFlag(err error) error {
-	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
-		return errors.New(strings.Replace(text, "invalid syntax", "it is no such number", 1))
-	}
-	return err
 }
 
 // prepare gives a command and those below it what all have: misuse that exits with 2, and a group that says which
