@@ -15,6 +15,7 @@ func Reflow(text string, width int) string {
 		return text
 	}
 	var out []string
+	asIs := map[int]bool{}
 	open, column, example := false, 0, false // whether the last line may go on, and where
 	for line := range strings.SplitSeq(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
@@ -23,7 +24,7 @@ func Reflow(text string, width int) string {
 		}
 		switch last := len(out) - 1; {
 		case line == "" || example:
-			out, open = append(out, line), false
+			out, open, asIs[len(out)] = append(out, line), false, true
 		case open && indent == column && (indent == 0 || LastColumn(line) == column):
 			out[last] += " " + line[indent:]
 		default:
@@ -39,7 +40,9 @@ func Reflow(text string, width int) string {
 		if strings.HasPrefix(line, " ") {
 			column = LastColumn(line)
 		}
-		out[i] = Hang(line, column, width)
+		if !asIs[i] {
+			out[i] = Hang(line, column, width)
+		}
 	}
 	return strings.Join(out, "\n")
 }

@@ -8,11 +8,12 @@ import (
 
 func TestHelpFitsAWidthAndLeavesExamples(t *testing.T) {
 	t.Parallel()
-	text := "One paragraph of\ntwo lines.\n\n  word      what it means, which goes\n            on here\n  other     more\n\n" +
-		"Example\n\n  perdure something --that must --not be --broken\n"
+	const example = "Example\n\n  perdure something --that must --not be --broken\n"
+	text := "One paragraph of\ntwo lines.\n\n  word      what it means, which goes\n            on here\n" +
+		"  other     more\n\n" + example
 	got := Reflow(text, 30)
-	want := "One paragraph of two lines.\n\n  word      what it means,\n            which goes on here\n  other     more\n\n" +
-		"Example\n\n  perdure something --that must --not be --broken\n"
+	want := "One paragraph of two lines.\n\n  word      what it means,\n            which goes on here\n" +
+		"  other     more\n\n" + example
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -34,7 +35,8 @@ func TestACellIsAsWideAsItIsSeen(t *testing.T) {
 func TestAFlagIsToldWithoutGo(t *testing.T) {
 	t.Parallel()
 	err := errors.New(`invalid argument "x" for "--calls" flag: strconv.ParseInt: parsing "x": invalid syntax`)
-	if got := PlainFlag(err).Error(); strings.Contains(got, "strconv") || !strings.HasSuffix(got, "it is no such number") {
+	got := PlainFlag(err).Error()
+	if strings.Contains(got, "strconv") || !strings.HasSuffix(got, "it is no such number") {
 		t.Errorf("got %s", got)
 	}
 	if other := errors.New("unknown flag: --x"); PlainFlag(other) != other {
