@@ -100,8 +100,8 @@ type listedStore interface {
 	AppendListed(ctx context.Context, id AgentID, heads []Hash, l Listing, entries ...*Entry) error
 }
 
-// appendListed adds entries that make a told, and with them the line about it, if the store can and this node does not write
-// it at once on account of e.
+// appendListed adds entries that make a told, and with them the line about it, if the store can and this node does not
+// write it at once on account of e.
 func (n *Node) appendListed(ctx context.Context, a, told *Agent, e *Entry, entries []*Entry) (listed bool, err error) {
 	s, can := n.Store.(listedStore)
 	if !can || n.looksNow(e) {

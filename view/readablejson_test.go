@@ -10,8 +10,8 @@ import (
 // TestReadableJSONIsWhatJSONWrites: what is written without package json is what that would write.
 func TestReadableJSONIsWhatJSONWrites(t *testing.T) {
 	t.Parallel()
-	texts := []string{"", "plain", "<a href=\"x\">&amp;</a>", "back\\slash", "line\nend", "größe", "\u2028", "\x7f", "\xff",
-		"\x00", "tab\t", "\U0001F600"}
+	texts := []string{"", "plain", "<a href=\"x\">&amp;</a>", "back\\slash", "line\nend", "größe", "\u2028", "\x7f",
+		"\xff", "\x00", "tab\t", "\U0001F600"}
 	all := []any{nil, true, false, int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), 1.5, uint64(7),
 		[]byte{1, 2}, map[string]any(nil), map[string]any{}, []any{}}
 	for _, text := range texts {
