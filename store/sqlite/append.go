@@ -23,17 +23,39 @@ func cursor(rid int64, i int) perdure.Cursor { return perdure.Cursor(rid<<cursor
 
 // Append implements perdure.Store.
 func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
-	return s.add(ctx, "append to", id, entries, func(a *agent) error {
+	return s.add(ctx, "append to", id, entries, onto(heads), nil)
+}
+
+// onto refuses an agent that has other heads.
+func onto(heads []perdure.Hash) func(a *agent) error {
+	return func(a *agent) error {
 		if !a.on(heads) {
 			return perdure.ErrConflict
 		}
 		return nil
-	})
+	}
+}
+
+// AppendListed is Append, and with it Index of the agent as these entries leave it: both are written, or neither is. Of
+// an agent whose listing cannot be written, because its page is damaged, the entries are.
+func (s *Store) AppendListed(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, l perdure.Listing,
+	entries ...*perdure.Entry) error {
+	err := s.add(ctx, "append to", id, entries, onto(heads), &l)
+	if !corrupt(err) {
+		return err
+	}
+	if err := s.Append(ctx, id, heads, entries...); err != nil {
+		return err
+	}
+	if now, err := s.Heads(ctx, id); err == nil {
+		_ = s.Index(ctx, now, l) // it is derived, and the entries are there
+	}
+	return nil
 }
 
 // Put implements perdure.Store.
 func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
-	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil })
+	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil }, nil)
 }
 
 // streamBytes is how much of a sequence is written at a time.
@@ -120,9 +142,9 @@ func (st *streaming) flush(w *writer, a *agent, batch []*perdure.Entry) error {
 // errScan says that a request needs to know of entries the committer does not remember.
 var errScan = errors.New("entries before the heads are needed")
 
-// add durably adds entries to an agent that passes a check.
+// add durably adds entries to an agent that passes a check, and records its listing, if there is one.
 func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry,
-	check func(*agent) error) error {
+	check func(*agent) error, l *perdure.Listing) error {
 	bytes := 0
 	for _, e := range entries {
 		if e.ID() != id {
@@ -152,6 +174,9 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 			}
 			if err == nil && p != nil {
 				w.learned(a, p, before, fresh)
+			}
+			if err == nil && l != nil {
+				err = w.relist(a.key, *l, false)
 			}
 			return err
 		}})
