@@ -23,17 +23,12 @@ func cursor(rid int64, i int) perdure.Cursor { return perdure.Cursor(rid<<cursor
 
 // Append implements perdure.Store.
 func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
-	return s.add(ctx, "append to", id, entries, func(a *agent) error {
-		if !a.on(heads) {
-			return perdure.ErrConflict
-		}
-		return nil
-	})
+	return s.add(ctx, "append to", id, entries, false, func(_ *writer, a *agent) error { return a.compare(heads) })
 }
 
 // Put implements perdure.Store.
 func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
-	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil })
+	return s.add(ctx, "put to", id, entries, false, func(*writer, *agent) error { return nil })
 }
 
 // streamBytes is how much of a sequence is written at a time.
@@ -120,9 +115,9 @@ func (st *streaming) flush(w *writer, a *agent, batch []*perdure.Entry) error {
 // errScan says that a request needs to know of entries the committer does not remember.
 var errScan = errors.New("entries before the heads are needed")
 
-// add durably adds entries to an agent that passes a check.
-func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry,
-	check func(*agent) error) error {
+// add durably adds entries to an agent that passes a check. A check that writes needs a transaction alone.
+func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry, alone bool,
+	check func(*writer, *agent) error) error {
 	bytes := 0
 	for _, e := range entries {
 		if e.ID() != id {
@@ -136,10 +131,10 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 	}
 	var past *past
 	for err == nil {
-		err = s.submit(ctx, &request{bytes: bytes, apply: func(w *writer) error {
+		err = s.submit(ctx, &request{bytes: bytes, alone: alone, apply: func(w *writer) error {
 			a, err := w.agent(id)
 			if err == nil {
-				err = check(a)
+				err = check(w, a)
 			}
 			if err != nil {
 				return err
