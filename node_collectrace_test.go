@@ -66,7 +66,8 @@ func newLateOutcome(t *testing.T) *lateOutcome {
 	}()
 	synctest.Wait()
 	for range 3 {
-		if _, err := l.collector.Tell(t.Context(), l.id, perdure.Event{Name: "said", Data: words("sesame")}); err != nil {
+		_, err := l.collector.Tell(t.Context(), l.id, perdure.Event{Name: "said", Data: words("sesame")})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +82,8 @@ func (l *lateOutcome) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := load(t, l.mem, l.id); f.Ended == nil || len(f.Open) > 0 {
-		t.Errorf("ended %v with %d effects open, want the outcome recorded and the agent to go on", f.Ended, len(f.Open))
+		t.Errorf("ended %v with %d effects open, want the outcome recorded and the agent to go on", f.Ended,
+			len(f.Open))
 	}
 	if _, err := perdure.Verify(perdure.Memory(t.Context(), l.mem, l.id), perdure.VerifyOptions{}); err != nil {
 		t.Error(err)

@@ -63,7 +63,8 @@ func (n *Node) cycle(ctx context.Context, id AgentID) (Step, error) {
 
 // RunAgent works on the agent until there is nothing to do for it here: it sleeps, waits, has ended, or needs another
 // node. It returns why. When ctx ends, nothing more begins, the effect under way is cut off, and what is known of it
-// recorded: its outcome, or that it is in doubt.
+// recorded: its outcome, or that it is in doubt. The error wraps ErrConflict where another node has the agent, also if
+// that took it over meanwhile.
 func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	c, err := n.claim(ctx, id)
 	if err != nil {
@@ -72,6 +73,9 @@ func (n *Node) RunAgent(ctx context.Context, id AgentID) (Idle, error) {
 	defer n.release(id)
 	var idle Idle
 	n.unlocked(func() { idle, _, err = n.runClaimed(ctx, ctx.Done(), id, c, nil) })
+	if err == nil && idle.Is(phase.RestTurn) { // nobody else has a turn here: it was lost
+		err = fmt.Errorf("run agent %s: another node has taken it over: %w", id.Short(), ErrConflict)
+	}
 	return idle, err
 }
 

@@ -2,13 +2,13 @@ package perdure_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/phase"
 )
 
 // severed is a store whose renewals do not get through while it is cut off.
@@ -61,7 +61,7 @@ func TestWhoHasLostAnAgentLeavesIt(t *testing.T) {
 					s.off.Store(false)
 				}()
 				idle, err := n.RunAgent(t.Context(), id)
-				if err != nil || !idle.Is(phase.RestTurn) {
+				if !errors.Is(err, perdure.ErrConflict) {
 					t.Errorf("it rests for %+v, %v; want to leave it to the other", idle, err)
 				}
 				if begun.Load() != 1 {

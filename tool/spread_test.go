@@ -51,7 +51,8 @@ func TestASecretSpreadOverTextsIsFound(t *testing.T) {
 	all := spreads()
 	all["numbers"] = []any{"before", "zebra", 4711, "quagga-0", 815, "okapi", "after"}
 	for name, v := range all {
-		for _, body := range []perdure.Data{data(t, v), data(t, map[string]any{"a": "first", "result": v, "z": "last"})} {
+		for _, body := range []perdure.Data{data(t, v),
+			data(t, map[string]any{"a": "first", "result": v, "z": "last"})} {
 			if err := guard.Check(body); err == nil || !strings.Contains(err.Error(), "secret:") {
 				t.Errorf("%s: the guard says %v", name, err)
 			}
@@ -72,7 +73,8 @@ func TestASecretSpreadOverTextsIsFound(t *testing.T) {
 
 func TestASpreadSecretLeavesTheRestOfAResult(t *testing.T) {
 	for _, test := range []struct{ in, want any }{
-		{[]any{"key: " + longSecret[:50], longSecret[50:] + "; end", "more"}, []any{"key: secret:PEM", "; end", "more"}},
+		{[]any{"key: " + longSecret[:50], longSecret[50:] + "; end", "more"},
+			[]any{"key: secret:PEM", "; end", "more"}},
 		{[]any{"a", longSecret[:40], longSecret[40:80], longSecret[80:], int64(7)},
 			[]any{"a", "secret:PEM", "", "", int64(7)}},
 		{[]any{longSecret[:50], longSecret[50:] + " " + longSecret[:30], longSecret[30:]},

@@ -19,6 +19,7 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		}
 	}
 	err := s.read(ctx, func(c *conn) error {
+		clear(out) // what was read before may be void
 		err := c.query("SELECT id FROM agents WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.agent=key)",
 			func(v []driver.Value) error {
 				id, _ := v[0].([]byte)

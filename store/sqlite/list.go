@@ -99,7 +99,12 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 			return
 		}
 		for left := f.Limit; !w.ended; {
-			err := s.read(ctx, func(c *conn) error { return w.page(c, &s.looked) })
+			ahead := w
+			err := s.read(ctx, func(c *conn) error {
+				ahead = w // what was read before may be void
+				return ahead.page(c, &s.looked)
+			})
+			w = ahead
 			if corrupt(err) {
 				f.Limit = left
 				s.relist(ctx, f, err, yield)
@@ -164,7 +169,7 @@ const (
 	listFrom = "l.name>=?"
 )
 
-// page reads on. Where the read is tried again, it begins where it began.
+// page reads on.
 func (w *walk) page(c *conn, looked *atomic.Int64) error {
 	name, key, left := w.name, w.key, w.size
 	w.found = w.found[:0]
