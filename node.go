@@ -67,7 +67,7 @@ type Node struct {
 	unfit   error          // why no agent can be worked on with these tools
 
 	mu    sync.Mutex
-	cache map[AgentID]*Agent
+	cache cache
 	rests map[AgentID]leftAlone // what this node has nothing to do for, until its heads change
 	told  bool                  // the store tells of what arrives
 	loops map[*loop]bool        // that run
@@ -116,7 +116,7 @@ func (n *Node) init() error {
 		}
 		slices.Sort(n.caps.Advisors)
 		n.trusted.Store(n.withKey(n.Trust))
-		n.cache, n.rests, n.rehearsals = map[AgentID]*Agent{}, map[AgentID]leftAlone{}, map[AgentID]*rehearsal{}
+		n.rests, n.rehearsals = map[AgentID]leftAlone{}, map[AgentID]*rehearsal{}
 		n.unheard = map[AgentID]*unheard{}
 		if _, err := io.ReadFull(entropy.Reader, n.instance[:]); err != nil {
 			n.instance = n.caps.Node // it is then kept apart from nodes with other keys only
@@ -223,7 +223,7 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 	}
 	a := n.kept(ctx, id)
 	n.mu.Lock()
-	delete(n.cache, id)
+	n.cache.drop(id)
 	n.mu.Unlock()
 	w := &work{n: n}
 	if a != nil {
@@ -243,7 +243,7 @@ func (n *Node) begin(ctx context.Context, id AgentID) (*work, error) {
 // kept is the agent in the cache if its heads are still the heads, else nil.
 func (n *Node) kept(ctx context.Context, id AgentID) *Agent {
 	n.mu.Lock()
-	a := n.cache[id]
+	a := n.cache.get(id)
 	n.mu.Unlock()
 	if a == nil {
 		return nil
@@ -281,13 +281,7 @@ func (n *Node) remember(a *Agent) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for id := range n.cache {
-		if _, had := n.cache[a.ID()]; had || len(n.cache) < size {
-			break
-		}
-		delete(n.cache, id) // any one: a miss costs a load, never the truth
-	}
-	n.cache[a.ID()] = a
+	n.cache.put(a, size)
 }
 
 // index records the line about an agent, if the store keeps one.
@@ -296,8 +290,7 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	if !ok || w.a == nil {
 		return nil
 	}
-	now := time.Now()
-	line := w.a.Listing(now)
-	line.Waiting = w.behind != nil || w.copied || w.a.waiting(n.trust(), Hash{}, now)
+	line := w.a.listing(n.trust(), time.Now())
+	line.Waiting = line.Waiting || w.behind != nil || w.copied
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }

@@ -397,11 +397,13 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	if ev.By == "" {
 		ev.By = n.Key.Name
 	}
-	e, err := n.record(ctx, id, ev)
+	e, listed, err := n.record(ctx, id, ev)
 	if err != nil {
 		return nil, err
 	}
-	n.relist(ctx, id)
+	if !listed {
+		n.relist(ctx, id)
+	}
 	return e, nil
 }
 
@@ -422,10 +424,7 @@ func (n *Node) list(ctx context.Context, id AgentID) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	line := a.Listing(now)
-	line.Waiting = a.waiting(n.trust(), Hash{}, now)
-	return l.Index(ctx, a.Heads(), line)
+	return l.Index(ctx, a.Heads(), a.listing(n.trust(), time.Now()))
 }
 
 // living refuses an agent that has ended.

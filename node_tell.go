@@ -20,8 +20,8 @@ import (
 //
 // Listings show it when Tell returns, or once the node that is about to look at the agent has done so.
 func (n *Node) Tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
-	e, err := n.record(ctx, id, ev)
-	if err == nil && !n.looksNow(e) {
+	e, listed, err := n.record(ctx, id, ev)
+	if err == nil && !listed && !n.looksNow(e) {
 		n.relist(context.WithoutCancel(ctx), id)
 	}
 	return e, err
@@ -35,21 +35,21 @@ func (n *Node) looksNow(e *Entry) bool {
 	return len(n.loops) > 0 && e.Due != 0 && e.Due <= TimeOf(time.Now())
 }
 
-// record is Tell without the line in the store's list.
-func (n *Node) record(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+// record is Tell without the line in the store's list; listed says that it is there all the same.
+func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, listed bool, err error) {
 	if err := n.init(); err != nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
-	if e, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
-		return e, err
+	if e, listed, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
+		return e, listed, err
 	}
 	for range maxTells {
 		if e, err := n.tell(ctx, id, ev); !errors.Is(err, errStopped) {
-			return e, err
+			return e, false, err
 		}
 	}
-	return nil, fmt.Errorf("tell agent %s: the store is too slow, or this process is stopped again and again; tell "+
-		"it again", id.Short())
+	return nil, false, fmt.Errorf("tell agent %s: the store is too slow, or this process is stopped again and again; "+
+		"tell it again", id.Short())
 }
 
 // maxTells is how often something is told anew, because its process was stopped for long in the middle.
@@ -61,15 +61,15 @@ var errStopped = errors.New("stopped for long")
 
 // tellKept tells an agent in the cache what happened, without reading it: the entry is added only if it is still the
 // agent that this node holds, which the store says as it adds it. Nil: it is not, or there is more to look at.
-func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (e *Entry, listed bool, err error) {
 	if ev.Notice != nil || len(ev.Set) > 0 || ctx.Value(headsKey{}) != nil || ctx.Value(journalKey{}) != nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	n.mu.Lock()
-	a := n.cache[id]
+	a := n.cache.get(id)
 	n.mu.Unlock()
 	if a == nil || a.depth != Full || a.fold.Ended != nil || a.fold.Received(&ev) || n.lacks(ctx, a) {
-		return nil, nil
+		return nil, false, nil
 	}
 	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err == nil {
@@ -79,19 +79,36 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (*Entry, erro
 		err = roomFor(a, told, &ev, time.Now())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	event := entries[len(entries)-1]
 	entries, told = n.summed(ctx, a, told, entries)
-	switch err := n.Store.Append(ctx, id, a.Heads(), entries...); {
+	switch listed, err = n.appendListed(ctx, a, told, event, entries); {
 	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
-		return nil, nil // it has gone on, or away: it is read first
+		return nil, false, nil // it has gone on, or away: it is read first
 	case err != nil:
-		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	n.see(ctx, told, nil)
 	n.remember(told)
-	return event, nil
+	return event, listed, nil
+}
+
+// listedStore is a Lister that records the line about an agent with the entries that change it.
+type listedStore interface {
+	// AppendListed is Append and Index of the agent as the entries leave it: both are done, or neither is.
+	AppendListed(ctx context.Context, id AgentID, heads []Hash, l Listing, entries ...*Entry) error
+}
+
+// appendListed adds entries that make a told, and with them the line about it, if the store can and this node does not
+// write it at once on account of e.
+func (n *Node) appendListed(ctx context.Context, a, told *Agent, e *Entry, entries []*Entry) (listed bool, err error) {
+	s, can := n.Store.(listedStore)
+	if !can || n.looksNow(e) {
+		return false, n.Store.Append(ctx, a.ID(), a.Heads(), entries...)
+	}
+	line := told.listing(n.trust(), time.Now())
+	return true, s.AppendListed(ctx, a.ID(), a.Heads(), line, entries...)
 }
 
 // lacks reports whether the witness knows of entries that the cache does not have at hand, or cannot say.

@@ -92,12 +92,15 @@ func (s *Sleep) Asks() bool {
 }
 
 // Listing is the agent as one line.
-func (a *Agent) Listing(now time.Time) Listing {
+func (a *Agent) Listing(now time.Time) Listing { return a.listing(nil, now) }
+
+// listing is Listing for somebody who trusts.
+func (a *Agent) listing(t *Trust, now time.Time) Listing {
 	f := a.fold
 	return Listing{
 		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.listed(),
 		Labels:  f.Intent.Labels,
-		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(nil, Hash{}, now),
+		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(t, Hash{}, now),
 	}
 }
 

@@ -418,13 +418,16 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 // can. Of agents that are not shown to the visitor, nothing is said.
 func (d *Desk) Namesake(ctx context.Context, v *Visitor, a *perdure.Agent) string {
 	name := a.Fold().Intent.Name
-	if found, err := d.Find(ctx, v, name); err == nil && found == a.ID() || name == "" {
+	if name == "" {
 		return ""
 	}
 	all, err := Candidates(ctx, d.Store, name)
 	if err != nil || !slices.ContainsFunc(all, func(l perdure.Listing) bool {
 		return l.Agent != a.ID() && d.Shows(ctx, v, l.Agent)
 	}) {
+		return "" // as nearly always: that it is found is not tried
+	}
+	if found, err := d.Find(ctx, v, name); err == nil && found == a.ID() {
 		return ""
 	}
 	return fmt.Sprintf("another agent is called %s, too: name this one by its id, %s", view.ShownName(name),

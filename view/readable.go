@@ -1,12 +1,11 @@
 package view
 
 import (
-	"bytes"
 	"encoding"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -34,58 +33,6 @@ func (o object) get(name string) any {
 
 // MarshalJSON keeps the order of the fields.
 func (o object) MarshalJSON() ([]byte, error) { return readableJSON(o) }
-
-// ReadableJSON is Readable as JSON.
-func ReadableJSON(v any) ([]byte, error) { return readableJSON(Readable(v)) }
-
-func readableJSON(v any) ([]byte, error) {
-	w := jsonWriter{b: new(bytes.Buffer)}
-	w.enc = json.NewEncoder(w.b)
-	w.enc.SetEscapeHTML(false)
-	err := w.write(v)
-	return w.b.Bytes(), err
-}
-
-// jsonWriter writes records within records in one go: what json makes of each would be read again by the one around it.
-type jsonWriter struct {
-	b   *bytes.Buffer
-	enc *json.Encoder
-}
-
-func (w *jsonWriter) write(v any) error {
-	switch x := v.(type) {
-	case object:
-		return w.list('{', '}', len(x), func(i int) error {
-			if err := w.write(x[i].name); err != nil {
-				return err
-			}
-			w.b.WriteByte(':')
-			return w.write(x[i].value)
-		})
-	case []any:
-		return w.list('[', ']', len(x), func(i int) error { return w.write(x[i]) })
-	}
-	err := w.enc.Encode(v)
-	if err == nil {
-		w.b.Truncate(w.b.Len() - 1) // the end of the line
-	}
-	return err
-}
-
-// list writes n things between two brackets.
-func (w *jsonWriter) list(begin, end byte, n int, each func(i int) error) error {
-	w.b.WriteByte(begin)
-	for i := range n {
-		if i > 0 {
-			w.b.WriteByte(',')
-		}
-		if err := each(i); err != nil {
-			return err
-		}
-	}
-	w.b.WriteByte(end)
-	return nil
-}
 
 // MarshalYAML keeps the order of the fields.
 func (o object) MarshalYAML() (any, error) {
@@ -183,36 +130,77 @@ func readableLeaf(v any) (any, bool) {
 
 // readableStruct is the fields of a record that are there.
 func readableStruct(v reflect.Value) any {
-	var o object
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Type == reflect.TypeFor[canon.Reserved]() || !f.IsExported() && !f.Anonymous {
-			continue
-		}
-		if f.Anonymous && f.Type == reflect.TypeFor[Sent]() {
-			if sent, _ := v.Field(i).Interface().(Sent); sent.JSON != nil {
+	plan := planOf(v.Type())
+	if len(plan) == 0 {
+		return object(nil)
+	}
+	o := make(object, 0, len(plan))
+	inside := 0 // fields of records inside
+	for i := range plan {
+		f := &plan[i]
+		value := v.Field(f.index)
+		if f.sent {
+			if sent, _ := value.Interface().(Sent); sent.JSON != nil {
 				return sent.JSON
 			}
 			continue
 		}
-		if f.Anonymous {
-			if inner, ok := readableValue(v.Field(i)).(object); ok {
+		if f.inside {
+			if inner, ok := readableValue(value).(object); ok {
 				o = append(o, inner...)
+				inside = len(o)
 			}
 			continue
 		}
-		name, absent := fieldName(f)
-		if name == "" || absent && v.Field(i).IsZero() {
+		if f.absent && value.IsZero() {
 			continue
 		}
-		one := field{name, readableValue(v.Field(i))}
-		if k := slices.IndexFunc(o, func(f field) bool { return f.name == name }); k >= 0 {
+		one := field{f.name, readableValue(value)}
+		if k := slices.IndexFunc(o[:inside], func(x field) bool { return x.name == f.name }); k >= 0 {
 			o[k] = one // it is put over that of a record inside, as in Go
 			continue
 		}
 		o = append(o, one)
 	}
+	if len(o) == 0 {
+		return object(nil)
+	}
 	return o
+}
+
+// planned is a field of a record that people read.
+type planned struct {
+	index  int
+	name   string
+	absent bool // its zero value means that it is absent
+	inside bool // its fields are those of the record
+	sent   bool // it may be the record as somebody sent it
+}
+
+// plans are the fields of records, by their type. There are as many types as the program has.
+var plans sync.Map
+
+// planOf are the fields of a record.
+func planOf(t reflect.Type) []planned {
+	if known, ok := plans.Load(t); ok {
+		return known.([]planned)
+	}
+	var out []planned
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Type == reflect.TypeFor[canon.Reserved]() || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		p := planned{index: i, inside: f.Anonymous, sent: f.Anonymous && f.Type == reflect.TypeFor[Sent]()}
+		if !f.Anonymous {
+			if p.name, p.absent = fieldName(f); p.name == "" {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	plans.Store(t, out)
+	return out
 }
 
 // fieldName is what a field is called in the format, or in JSON, and whether its zero value means that it is absent.

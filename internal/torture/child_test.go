@@ -200,6 +200,11 @@ func (s *witnessed) Append(ctx context.Context, id perdure.AgentID, heads []perd
 	return s.note(id, entries, func() error { return s.Store.Append(ctx, id, heads, entries...) })
 }
 
+func (s *witnessed) AppendListed(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, l perdure.Listing,
+	entries ...*perdure.Entry) error {
+	return s.note(id, entries, func() error { return s.Store.AppendListed(ctx, id, heads, l, entries...) })
+}
+
 func (s *witnessed) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
 	return s.note(id, entries, func() error { return s.Store.Put(ctx, id, entries...) })
 }

@@ -211,23 +211,28 @@ func (s *Store) conclude(batch []*request, added map[int]int64, again bool) {
 }
 
 // lockText says that a transaction is about to take positions after the last: see horizon. It comes before them, as a
-// statement of its own.
+// statement of its own, or as one that must have yielded its row before the first of them is taken.
 const lockText = "SELECT pg_advisory_xact_lock_shared($1::bigint | last_value) FROM ~pos"
 
 // appendText appends to agents whose heads are the ones given. A row that another transaction has changed meanwhile is
 // looked at as it is then. What it returns says which appends were carried out, by their first name, and where.
 //
+// Each row that is added is one of u beside the one of l, and its position is taken when both are there: so the lock
+// comes first.
+//
 // When to look is indexed, and changing it costs more than all the rest of the row: of an agent that is told one thing
 // after the other it stays what it was for a second.
 const appendText = `
-WITH u AS (
+WITH l AS MATERIALIZED (
+	SELECT pg_advisory_xact_lock_shared($8::bigint | last_value) FROM ~pos
+), u AS (
 	UPDATE ~agents a SET heads=r.fresh, says=nullif(r.says,0), due=CASE
 		WHEN a.node IS NOT NULL OR r.says>=a.due AND r.says<a.due+1000 THEN a.due ELSE nullif(r.says,0) END
 	FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])
 		AS r(id, old, fresh, says, names, data, snaps)
 	WHERE a.id=r.id AND a.heads=r.old RETURNING a.key, r.names, r.data, r.snaps
 )
-INSERT INTO ~log(agent, pos, names, data, snaps) SELECT key, nextval('~pos'), names, data, snaps FROM u
+INSERT INTO ~log(agent, pos, names, data, snaps) SELECT key, nextval('~pos'), names, data, snaps FROM u, l
 RETURNING pos, substring(names FROM 1 FOR 32)`
 
 // createText makes agents that are not there.
@@ -259,51 +264,56 @@ func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
 			born.add(i, r)
 		}
 	}
-	b := &pgx.Batch{}
-	b.Queue(s.sql(lockText), s.server.tag)
-	if len(grow.index) > 0 {
-		b.Queue(s.sql(appendText), grow.id, grow.old, grow.heads, grow.says, grow.names, grow.data, grow.snaps)
-	}
-	if len(born.index) > 0 {
-		l := &born.listings
-		if err := l.fill(batch); err != nil {
-			return nil, err
-		}
-		b.Queue(s.sql(createText), born.id, born.heads, born.says, born.names, born.data, born.snaps,
-			l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, l.waiting)
-	}
 	added := map[int]int64{}
+	growing := []any{grow.id, grow.old, grow.heads, grow.says, grow.names, grow.data, grow.snaps, s.server.tag}
+	if len(born.index) == 0 {
+		rows, err := s.pool.Query(ctx, s.sql(appendText), growing...)
+		if err == nil {
+			err = grow.placed(rows, added)
+		}
+		return added, err
+	}
+	l := &born.listings
+	if err := l.fill(batch); err != nil {
+		return nil, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(s.sql(lockText), s.server.tag) // what grows takes it only where something does
+	var all []*columns
+	if len(grow.index) > 0 {
+		b.Queue(s.sql(appendText), growing...)
+		all = append(all, &grow)
+	}
+	b.Queue(s.sql(createText), born.id, born.heads, born.says, born.names, born.data, born.snaps,
+		l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, l.waiting)
+	all = append(all, &born)
 	sent := s.pool.SendBatch(ctx, b)
-	err := func() error {
-		if _, err := sent.Exec(); err != nil {
-			return err
-		}
-		for _, c := range []*columns{&grow, &born} {
-			if len(c.index) == 0 {
-				continue
-			}
-			rows, err := sent.Query()
-			if err != nil {
-				return err
-			}
-			if err := each(rows, func(r pgx.Rows) error {
-				var pos int64
-				var name []byte
-				err := r.Scan(&pos, &name)
-				if i, ok := c.index[string(name)]; err == nil && ok {
-					added[i] = pos
-				}
-				return err
-			}); err != nil {
-				return err
+	_, err := sent.Exec()
+	for _, c := range all {
+		if err == nil {
+			var rows pgx.Rows
+			if rows, err = sent.Query(); err == nil {
+				err = c.placed(rows, added)
 			}
 		}
-		return nil
-	}()
+	}
 	if e := sent.Close(); err == nil { // the transaction has ended only then
 		err = e
 	}
 	return added, err
+}
+
+// placed notes the positions of requests that were carried out.
+func (c *columns) placed(rows pgx.Rows, added map[int]int64) error {
+	return each(rows, func(r pgx.Rows) error {
+		var pos int64
+		var name []byte
+		err := r.Scan(&pos, &name)
+		if i, ok := c.index[string(name)]; err == nil && ok {
+			added[i] = pos
+		}
+		return err
+	})
 }
 
 // columns are requests as a statement takes them.

@@ -65,11 +65,25 @@ func (c *conn) prepared(text string) (driver.Stmt, error) {
 
 // exec runs a statement.
 func (c *conn) exec(text string, args ...driver.Value) error {
+	_, err := c.run(text, args)
+	return err
+}
+
+// changes runs a statement and returns how many rows it changed.
+func (c *conn) changes(text string, args ...driver.Value) (int64, error) {
+	r, err := c.run(text, args)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (c *conn) run(text string, args []driver.Value) (r driver.Result, err error) {
 	s, err := c.prepared(text)
 	if err == nil {
-		_, err = s.Exec(args) //nolint:staticcheck // contexts are looked at between statements, each of which is short
+		r, err = s.Exec(args) //nolint:staticcheck // contexts are looked at between statements, each of which is short
 	}
-	return explain(c.path, err)
+	return r, explain(c.path, err)
 }
 
 // rollback ends a transaction that failed, unless SQLite has ended it by itself, as it does where the file is damaged

@@ -16,20 +16,56 @@ import (
 
 // list records the listing of an agent.
 func (w *writer) list(key int64, l perdure.Listing) error {
-	var labels, kind driver.Value
+	kind, labels, err := described(&l)
+	if err != nil {
+		return err
+	}
+	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries,
+		present(l.Waiting))
+}
+
+// described are the columns of a listing that are not there where an agent has neither a kind nor labels.
+func described(l *perdure.Listing) (kind, labels driver.Value, err error) {
 	if len(l.Labels) > 0 {
 		b, err := json.Marshal(l.Labels)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		labels = string(b)
 	}
 	if l.Kind != "" {
 		kind = l.Kind
 	}
-	return w.do("INSERT OR REPLACE INTO listings VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-		key, l.Name, kind, l.Scope, int64(l.State), labels, int64(l.Created), int64(l.Updated), null(l.Due), l.Entries,
-		present(l.Waiting))
+	return kind, labels, nil
+}
+
+// movedText records what changes with every entry, of an agent about which nothing else has: no index is touched.
+const movedText = "UPDATE listings SET state=?, updated=?, due=?, entries=? WHERE agent=? AND entries<=? AND name=? " +
+	"AND kind IS ? AND scope=? AND labels IS ? AND created=? AND waiting IS ?"
+
+// relist records the listing of an agent that may have one, over a newer one only when forced to.
+func (w *writer) relist(key int64, l perdure.Listing, force bool) error {
+	kind, labels, err := described(&l)
+	if err != nil {
+		return err
+	}
+	moved, err := w.changes(movedText, int64(l.State), int64(l.Updated), null(l.Due), l.Entries, key, l.Entries, l.Name,
+		kind, l.Scope, labels, int64(l.Created), present(l.Waiting))
+	if err != nil {
+		return brokenError{err}
+	}
+	if moved > 0 {
+		return nil
+	}
+	known, _, err := w.number("SELECT entries FROM listings WHERE agent=?", key)
+	if err != nil {
+		return brokenError{err}
+	}
+	if known > l.Entries && !force {
+		return nil
+	}
+	return w.list(key, l)
 }
 
 // present is a column that is 1 or not there.
@@ -57,14 +93,7 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 		if err != nil {
 			return err
 		}
-		known, _, err := w.number("SELECT entries FROM listings WHERE agent=?", a.key)
-		if err != nil {
-			return brokenError{err}
-		}
-		if known > l.Entries && !force {
-			return nil
-		}
-		return w.list(a.key, l)
+		return w.relist(a.key, l, force)
 	}})
 	if err != nil {
 		return fmt.Errorf("index agent %s: %w", l.Agent.Short(), err)

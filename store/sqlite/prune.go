@@ -27,13 +27,13 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []pe
 	if err != nil {
 		return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
 	}
-	err = s.add(ctx, "prune", id, entries, true, func(w *writer, a *agent) error {
+	err = s.add(ctx, "prune", id, entries, addition{alone: true, check: func(w *writer, a *agent) error {
 		err := a.compare(heads)
 		if err == nil {
 			gone, blobs, err = w.prune(at)
 		}
 		return err
-	})
+	}})
 	if err == nil && len(blobs) > 0 {
 		err = s.sweep(context.WithoutCancel(ctx), blobs)
 	}
