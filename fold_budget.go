@@ -39,6 +39,19 @@ func narrower(a, b *int64) *int64 {
 	return a
 }
 
+// unlimited names an amount that the budget has no limit on; empty: it has one on each.
+func (b *Budget) unlimited(s Spend) string {
+	switch {
+	case s.Cost > 0 && b.Cost == nil:
+		return "cost"
+	case s.Tokens > 0 && b.Tokens == nil:
+		return "tokens"
+	case s.Calls > 0 && b.Calls == nil:
+		return "calls"
+	}
+	return ""
+}
+
 // Within reports whether b is no wider than o.
 func (b *Budget) Within(o *Budget) bool {
 	if o == nil {
@@ -65,41 +78,50 @@ func (f *Fold) Reserved() Spend {
 	return sum
 }
 
+// Limit is the budget with what was granted since; nil when there is no limit.
+func (f *Fold) Limit() *Budget {
+	return f.Intent.Budget.each(f.Granted, plus)
+}
+
 // Left is the budget that is neither spent nor reserved; nil when there is no limit.
 func (f *Fold) Left() *Budget {
-	b := f.Intent.Budget
+	return f.Limit().each(f.Spent.Plus(f.Reserved()), func(limit, used int64) int64 { return max(limit-used, 0) })
+}
+
+// each is what becomes of each amount of the budget with that of another; what has no limit gets none.
+func (b *Budget) each(o Spend, of func(limit, other int64) int64) *Budget {
 	if b == nil {
 		return nil
 	}
-	used := f.Spent.Plus(f.Reserved())
-	left := func(limit *int64, granted, used int64) *int64 {
+	one := func(limit *int64, other int64) *int64 {
 		if limit == nil {
 			return nil
 		}
-		n := max(plus(*limit, granted)-used, 0)
-		return &n
+		return new(of(*limit, other))
 	}
-	return &Budget{
-		Cost:   left(b.Cost, f.Granted.Cost, used.Cost),
-		Tokens: left(b.Tokens, f.Granted.Tokens, used.Tokens),
-		Calls:  left(b.Calls, f.Granted.Calls, used.Calls),
-	}
+	return &Budget{Cost: one(b.Cost, o.Cost), Tokens: one(b.Tokens, o.Tokens), Calls: one(b.Calls, o.Calls)}
 }
 
 // Affords reports whether the amount fits into what is left; if not, it says what is missing.
 func (f *Fold) Affords(s Spend) (missing string, ok bool) {
-	left := f.Left()
-	if left == nil {
+	limit, used := f.Limit(), f.Spent.Plus(f.Reserved())
+	if limit == nil {
 		return "", true
 	}
 	for _, d := range []struct {
-		name string
-		left *int64
-		need int64
-	}{{"cost", left.Cost, s.Cost}, {"tokens", left.Tokens, s.Tokens}, {"calls", left.Calls, s.Calls}} {
-		if d.left != nil && d.need > *d.left {
-			return fmt.Sprintf("%s: needs %d, %d left", d.name, d.need, *d.left), false
+		name       string
+		limit      *int64
+		used, need int64
+	}{{"cost", limit.Cost, used.Cost, s.Cost}, {"tokens", limit.Tokens, used.Tokens, s.Tokens},
+		{"calls", limit.Calls, used.Calls, s.Calls}} {
+		if d.limit == nil || d.need <= max(*d.limit-d.used, 0) {
+			continue
 		}
+		missing = fmt.Sprintf("%s: needs %d, %d left", d.name, d.need, max(*d.limit-d.used, 0))
+		if over := d.used - *d.limit; over > 0 { // what something costs is known once it is done
+			missing += fmt.Sprintf(", %d over the limit", over)
+		}
+		return missing, false
 	}
 	return "", true
 }

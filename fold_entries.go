@@ -141,7 +141,7 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	}
 	if doubted != nil {
 		snap, _ := doubted.content.(Snapshot)
-		return nil, untrusted(used(nil, doubted.Name, doubted.Origin, MayOwn, snap.Fold.Charter.Scope))
+		return nil, untrusted(used(nil, doubted.Name, doubted.Origin, MayOwn, snap.Fold.Charter.Scope), MayOwn)
 	}
 	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
 }

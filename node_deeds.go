@@ -17,7 +17,7 @@ func (w *work) logDeeds(ctx context.Context) {
 		switch b := e.content.(type) {
 		case Advice:
 			if b.Signal != 0 {
-				log.Info("got no advice", "advisor", b.Advisor, "signal", b.Signal.String(), "why", b.Text)
+				log.Info("the advisor gave no advice", "advisor", b.Advisor, "signal", b.Signal.String(), "why", b.Text)
 			}
 		case Decision:
 			logDecision(log, &b, w.selected(&b))

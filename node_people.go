@@ -63,6 +63,10 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()),
 				"it may already spend what policy permits")
 		}
+		if name := a.fold.Intent.Budget.unlimited(amount); name != "" {
+			return ev, WithHint(fmt.Errorf("%s has no limit on %s to add to", a.called(), name),
+				"see perdure show for the limits it has; leave --"+name+" out")
+		}
 		return ev, nil
 	})
 }
@@ -319,9 +323,7 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
 			a.called(), f.Whom(q), by.Short()),
-			"let "+n.trust().Answerers(f, q)+
-				" answer; an agent asks somebody else in the place of its owner if it was "+
-				"made so: perdure new --approver NAME")
+			"let "+n.trust().Answerers(f, q)+" answer"+otherApprovers(f))
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
@@ -331,6 +333,14 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		}
 	}
 	return q, nil
+}
+
+// otherApprovers says how an agent comes to ask others than its owner, of one that asks that.
+func otherApprovers(f *Fold) string {
+	if len(f.Charter.Approvers) > 0 {
+		return ""
+	}
+	return "; an agent asks somebody else in the place of its owner if it was made so: perdure new --approver NAME"
 }
 
 // pausedBy reports whether the agent is under a pause that a key wrote.
@@ -349,7 +359,7 @@ func (n *Node) decided(a *Agent, digest Hash) error {
 			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))
 		}
 	}
-	return Missing(fmt.Sprintf("%s has no question for a person %s", a.called(), digest.Short()))
+	return Missing(fmt.Sprintf("%s has no open question %s", a.called(), digest.Short()))
 }
 
 func already(approve bool, who string) error {
@@ -367,9 +377,13 @@ type alreadyErr string
 func (e alreadyErr) Error() string        { return string(e) }
 func (e alreadyErr) Is(target error) bool { return target == ErrConflict }
 
-// Whom says in words whom a question goes to.
+// Whom says in words whom a question goes to. Where the charter names approvers, they are asked for the owner.
 func (f *Fold) Whom(q *Asking) string {
-	switch asked := q.Asked(); {
+	asked := slices.Clone(q.Asked())
+	if i := slices.Index(asked, askedOwner); i >= 0 && len(f.Charter.Approvers) > 0 {
+		asked[i] = "its approvers in the owner's place"
+	}
+	switch {
 	case len(asked) > 0:
 		return strings.Join(asked, ", ")
 	case len(f.Charter.Approvers) > 0:

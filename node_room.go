@@ -8,17 +8,19 @@ import (
 
 // roomFor refuses what an agent would be told at the price of what it was told before: of too many events that nobody
 // has seen, the oldest leave the inbox, and whoever sent them was told that they arrived. The last part of the inbox is
-// for what the agent waits for, and what must not be refused: the end of a child, what people settle and edit. What
-// wakes the agent is never refused: that is how the inbox gets empty.
+// for what the agent waits for, and what must not be refused: the end of a child, what people settle and edit. An event
+// that alone leaves no room for others is refused, too. What wakes the agent is never refused: that is how the inbox
+// gets empty.
 //
 // Copies that were told apart may come to more together; then the oldest leave the inbox, and are seen all the same:
 // see Fold.Unseen.
 func roomFor(a, told *Agent, ev *Event, now time.Time) error {
 	f := a.fold
-	if ev.Notice != nil || len(f.Inbox) == 0 || f.Ended != nil {
+	none := len(f.Inbox) == 0
+	if ev.Notice != nil || f.Ended != nil || none && len(ev.Data) <= maxInboxBytes-keptInboxBytes {
 		return nil
 	}
-	whole := len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
+	whole := none || len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
 	if whole && len(told.fold.Inbox) <= maxInbox-keptInbox &&
 		told.fold.weigh().inbox <= maxInboxBytes-keptInboxBytes {
 		return nil

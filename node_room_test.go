@@ -92,3 +92,23 @@ func TestTheInboxIsFullByBytesToo(t *testing.T) {
 		t.Errorf("what wakes it: %v", err)
 	}
 }
+
+// One event that alone would leave no room for others is refused, unless it wakes the agent.
+func TestOneEventDoesNotFillTheInbox(t *testing.T) {
+	t.Parallel()
+	n, id := sleeper(t, new(perdure.MemStore), perdure.On{Event: "go"})
+	large, err := perdure.DataOf(bytes.Repeat([]byte("x"), 7<<20+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "large", Data: large}); !errors.Is(err, perdure.ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
+	}
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "small"}); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
+	n, id = sleeper(t, new(perdure.MemStore), perdure.On{Event: "go"})
+	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go", Data: large}); err != nil {
+		t.Errorf("what wakes it: %v", err)
+	}
+}

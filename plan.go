@@ -217,7 +217,11 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 	}
 	if f.Sleep.Sleep.Call == unpaidCall {
 		rest.Person = true
-		rest.because(Reason{Kind: phase.RestBudget, Until: w.Due, Note: f.Sleep.Sleep.Note})
+		note := f.Sleep.Sleep.Note
+		if what, spent := f.Exhausted(); spent { // some may have been granted since, and not enough
+			note = unpaidNote(what)
+		}
+		rest.because(Reason{Kind: phase.RestBudget, Until: w.Due, Note: note})
 		return nil
 	}
 	if w.Poll != nil {

@@ -55,7 +55,11 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		}
 		rest.Person = true
 		if !c.quiet {
-			rest.because(Reason{Kind: phase.RestApproval, Digest: q.Digest, Asked: q.Asked()})
+			r := Reason{Kind: phase.RestApproval, Digest: q.Digest, Asked: q.Asked()}
+			if len(f.Charter.Approvers) > 0 {
+				r.Note = f.Whom(q)
+			}
+			rest.because(r)
 		}
 	}
 	return nil

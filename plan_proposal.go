@@ -157,6 +157,10 @@ func (f *Fold) unpaid(what string) Sleep {
 	if _, thinks := f.Affords(Spend{Cost: 1, Tokens: 1}); thinks {
 		until += " && (!has(left.calls) || left.calls > 0 || size(inbox) > 0)"
 	}
-	return Sleep{Trigger: When{Condition: until}, Note: "the budget is used up (" + what + "): grant more, or end it",
-		Call: unpaidCall}
+	return Sleep{Trigger: When{Condition: until}, Note: unpaidNote(what), Call: unpaidCall}
+}
+
+// unpaidNote says that a budget is used up, and of what.
+func unpaidNote(what string) string {
+	return "the budget is used up (" + what + "): grant more, or end it"
 }

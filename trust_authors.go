@@ -163,7 +163,9 @@ func rightFor(e *Entry) Right {
 	return MayAuthor
 }
 
-func untrusted(w *authored) *Rejection {
+// untrusted says that an author had no right to write an entry. Lacks is what they would have to be trusted with for
+// all they wrote there.
+func untrusted(w *authored, lacks Right) *Rejection {
 	want := w.right.String()
 	if want == "" {
 		want = "any right"
@@ -176,8 +178,10 @@ func untrusted(w *authored) *Rejection {
 			"nobody can tell them apart: fork it from before"
 		return r
 	}
-	if w.right == 0 {
+	if want = lacks.String(); lacks == 0 {
 		want = MayAuthor.String()
+	} else if lacks.has(MayOwn) {
+		want = MayOwn.String()
 	}
 	scope := w.scope
 	if scope == AnyScope {

@@ -28,7 +28,13 @@ func (t *Trust) Counts(a *Agent) error {
 	if first == nil {
 		return nil
 	}
-	return untrusted(first)
+	lacks := first.right // who trusts the key is not to be asked again for the next right it took
+	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
+		if w.key == first.key && w.scope == first.scope && !t.counts(a, w) {
+			lacks |= w.right
+		}
+	}
+	return untrusted(first, lacks)
 }
 
 // vouches reports whether everything before an entry counts because of its author.

@@ -41,7 +41,7 @@ func (t *Trust) Strange(ctx context.Context, s Store, id AgentID) (held error, p
 	if first == nil {
 		return nil, nil
 	}
-	return untrusted(first), paused
+	return untrusted(first, MayOwn), paused
 }
 
 // owns reports whether a key is trusted to own anything.

@@ -124,7 +124,7 @@ func (l *LLM) priced(f *perdure.Fold) error {
 	}
 	if b := f.Intent.Budget; b != nil && b.Cost != nil {
 		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one in a "+
-			"file of prices (prices of node.yaml, or Prices of the LLM) such as %s, or zeros if it is free: %w",
+			"file of prices (prices in node.yaml, or --prices) such as %s, or zeros if it is free: %w",
 			l.Model.Name(), examplePrice(l.Model.Name()), perdure.ErrIncapable)
 	}
 	if l.Log != nil {

@@ -65,7 +65,7 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	case im.agent.Fold().Ended != nil:
 		return nil, nil // there is nothing to keep it from
 	}
-	why := "no local budget until admitted"
+	why := "it does nothing here until somebody admits it"
 	if a.Verdict.Reason != "" {
 		why += ": " + a.Verdict.Reason
 	}

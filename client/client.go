@@ -269,6 +269,9 @@ func problemOf(res *http.Response, b []byte) error {
 			Detail: "the server answers " + res.Status,
 			Kind:   "failure",
 		}
+		if strings.Contains(string(b), "HTTP request to an HTTPS server") { // as Go's servers say it
+			p.Detail, p.Hint = "the server speaks TLS, and was asked without", "write https:// in place of http://"
+		}
 	}
 	return p
 }

@@ -28,6 +28,7 @@ type Agent struct {
 	Updated  string          `json:"updated"`
 	Turns    int64           `json:"turns" doc:"how often its advisor was asked"`
 	Spent    Spend           `json:"spent"`
+	Limit    *Spend          `json:"limit,omitempty" doc:"its budget, with what was granted; what has no limit is absent"`
 	Left     *Spend          `json:"left,omitempty" doc:"of its budget; what has no limit is absent"`
 	Waits    []Wait          `json:"waits" doc:"what waits for a person"`
 	Entries  int64           `json:"entries"`
@@ -65,6 +66,7 @@ type Listed struct {
 	Standing string            `json:"standing"`
 	Depth    string            `json:"depth,omitempty"`
 	Damaged  string            `json:"damaged,omitempty" doc:"why it cannot be read"`
+	Apart    string            `json:"apart,omitempty" doc:"of one that nodes there do nothing for: when they will; - is never"`
 	Wrong    string            `json:"wrong,omitempty" doc:"what is wrong with it, and what to do"`
 }
 
@@ -86,6 +88,7 @@ type Wait struct {
 	What     string          `json:"what"`
 	Why      string          `json:"why,omitempty"`
 	Asked    []string        `json:"asked,omitempty" doc:"who is asked"`
+	Whom     string          `json:"whom,omitempty" doc:"the same in words, where the charter says who that is"`
 	Quorum   int64           `json:"quorum,omitempty" doc:"how many must approve"`
 	Approved int             `json:"approved,omitempty" doc:"how many have"`
 	Since    string          `json:"since,omitempty"`
@@ -244,6 +247,7 @@ type Told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`
+	Lacks    string          `json:"lacks,omitempty" doc:"what is still used up of its budget, after a grant"`
 	Before   bool            `json:"before,omitempty" doc:"it was there before, and nothing changed"`
 	About    *Wait           `json:"about,omitempty" doc:"what was answered, whole"`
 }

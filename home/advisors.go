@@ -31,7 +31,7 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		}
 		a, err := p.Thinker(source, s)
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about(advisorKey(name)), err))
+			return nil, p.wrong(advisorKey(name), err)
 		}
 		if l, ok := a.(*advisor.LLM); ok {
 			l.Store, l.Tools, l.Prices, l.Log, l.Live = s, advisor.Specs(tools...), prices, log, p.Say

@@ -124,7 +124,11 @@ func (n Near) Diff(ctx context.Context, from, to string) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return DiffOf(a, b), nil
+	d := DiffOf(a, b)
+	if d.From == d.To { // a file, and the agent of that name
+		d.From, d.To = from, to
+	}
+	return d, nil
 }
 
 // DiffOf is what differs between two points.

@@ -151,7 +151,7 @@ func (w *Away) List(ctx context.Context, f perdure.Filter) ([]Listed, error) {
 }
 
 func listedFrom(x *client.Listed, sent view.Sent) Listed {
-	l := Listed{Standing: x.Standing, Depth: x.Depth, Damaged: x.Damaged, Sent: sent, says: x.Wrong,
+	l := Listed{Standing: x.Standing, Depth: x.Depth, Damaged: x.Damaged, Sent: sent, says: x.Wrong, Apart: x.Apart,
 		Listing: perdure.Listing{Agent: x.Agent, Name: x.Name, Kind: x.Kind, Scope: x.Scope, Labels: x.Labels,
 			Created: timeOf(x.Created), Updated: timeOf(x.Updated), Due: timeOf(x.Due), Entries: x.Entries,
 			Waiting: x.Waiting}}
@@ -255,8 +255,9 @@ func sheetOf(w *client.Wait) *view.Wait {
 		rows = append(rows, view.Row{Label: r.Label, Text: r.Text})
 	}
 	return &view.Wait{Agent: w.Agent, Name: w.Name, Kind: w.Kind, Decision: w.Decision, Digest: w.Digest, Tool: w.Tool,
-		What: w.What, Why: w.Why, Asked: w.Asked, Quorum: w.Quorum, Approved: w.Approved, Since: timeOf(w.Since),
-		Expires: timeOf(w.Expires), Answer: w.Answer, Others: w.Others, Given: rows, GivenHead: w.Head}
+		What: w.What, Why: w.Why, Asked: w.Asked, Whom: w.Whom, Quorum: w.Quorum, Approved: w.Approved,
+		Since: timeOf(w.Since), Expires: timeOf(w.Expires), Answer: w.Answer, Others: w.Others, Given: rows,
+		GivenHead: w.Head}
 }
 
 // Tell tells an agent something, once however often the connection breaks, and says how it stands then.
@@ -275,7 +276,7 @@ func (w *Away) tell(ctx context.Context, agent, verb string, in any, options ...
 
 func toldFrom(t *client.Told, sent view.Sent) *Told {
 	return &Told{Agent: t.Agent, Name: t.Name, Entry: t.Entry, Seq: t.Seq, What: t.What, Standing: t.Standing,
-		Before: t.Before, About: sheetOf(t.About), Sent: sent}
+		Lacks: t.Lacks, Before: t.Before, About: sheetOf(t.About), Sent: sent}
 }
 
 // vote answers what policy asks about: with the key that the token unlocks, if it is a person's, else with the key of

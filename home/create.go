@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -73,6 +74,9 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 	return n, nil
 }
 
+// maxName is how long a name may be, in bytes: as long as what a list of agents is asked for.
+const maxName = 200
+
 // checkName refuses a name that commands would take for a file or that is not what people see, and says when another
 // agent has it.
 func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
@@ -82,6 +86,9 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 	if view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end",
 			name, capsule.Ext))
+	}
+	if len(name) > maxName {
+		return perdure.Invalid(fmt.Errorf("the name has %d bytes; want at most %d", len(name), maxName))
 	}
 	if strings.ContainsFunc(name, glyph.Control) {
 		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out",
@@ -109,23 +116,33 @@ const slugWords = 4
 // latin are letters that do not come apart into one of ASCII and a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th")
 
-// Slug is the first words of a goal as one word that every shell takes: letters lose their marks, and those of other
-// scripts are left out.
+// Slug is the first words of a goal as one word: Latin letters lose their marks, those of other scripts stay as they
+// are.
 func Slug(goal string) string {
-	plain := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			return -1
+	var plain strings.Builder
+	for _, r := range norm.NFC.String(latin.Replace(strings.ToLower(goal))) {
+		base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
+		switch {
+		case base <= unicode.MaxASCII:
+			plain.WriteRune(unicode.ToLower(base))
+		case !glyph.Hidden(r):
+			plain.WriteRune(r)
 		}
-		return r
-	}, norm.NFKD.String(latin.Replace(strings.ToLower(goal))))
-	words := strings.FieldsFunc(plain, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	words := strings.FieldsFunc(plain.String(), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !(r > unicode.MaxASCII && unicode.IsMark(r))
 	})
 	name := strings.Join(words[:min(len(words), slugWords)], "-")
 	if name == "" {
 		name = "agent"
 	}
-	return name[:min(len(name), 48)]
+	if most := 48; len(name) > most {
+		for !utf8.RuneStart(name[most]) {
+			most--
+		}
+		name = name[:most]
+	}
+	return name
 }
 
 // FreeName is the name, or with a number if agents are called that already.

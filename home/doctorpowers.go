@@ -146,6 +146,9 @@ func (d *Doctor) hooks() {
 
 // notified looks whether everybody has been told what they were to be told.
 func (d *Doctor) notified() {
+	if _, err := ReadNodeFile(d.h); err != nil {
+		return // said before
+	}
 	n, err := d.h.Notifier(&perdure.Node{}, nil)
 	if err != nil {
 		_, hint := view.Explain(err, "perdure doctor")

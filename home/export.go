@@ -125,7 +125,7 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil && w.handed {
 		err = perdure.WithHint(err,
 			"its seat was handed over before that: move it again with perdure export --move, or take the seat back "+
-				"with perdure seat take "+view.Callable(a)+" --why TEXT")
+				"with perdure seat take "+view.Callable(a)+" --yes --why TEXT")
 	}
 	if err != nil {
 		return nil, err

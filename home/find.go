@@ -161,12 +161,36 @@ func near(ctx context.Context, s perdure.Store, arg string, shows func(perdure.A
 		strings.Join(names, " or "))), "see perdure ls")
 }
 
+// Nearest are those of some words that somebody who typed another one may have meant: the most similar ones, or those
+// that begin with it.
+func Nearest(typed string, of []string) (found []string) {
+	least := 0
+	for _, word := range of {
+		if d, near := likeness(word, typed); near && (found == nil || d <= least) {
+			if d < least {
+				found = nil
+			}
+			found, least = append(found, word), d
+		}
+	}
+	if found == nil {
+		found = slices.DeleteFunc(slices.Clone(of), func(word string) bool { return !strings.HasPrefix(word, typed) })
+	}
+	return found
+}
+
 // similar reports whether somebody who typed one word may have meant the other: but for case they are the same, or
 // differ in at most two letters, and in fewer than half of them.
 func similar(a, b string) bool {
+	_, near := likeness(a, b)
+	return near
+}
+
+// likeness is in how many letters two words differ, and whether that makes them similar.
+func likeness(a, b string) (letters int, near bool) {
 	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
 	if len(x) > 64 || len(y) > 64 {
-		return false
+		return 0, false
 	}
 	row := make([]int, len(y)+1)
 	for j := range row {
@@ -183,7 +207,8 @@ func similar(a, b string) bool {
 			last, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
 		}
 	}
-	return row[len(y)] <= min(2, (max(len(x), len(y))-1)/2)
+	letters = row[len(y)]
+	return letters, letters <= min(2, (max(len(x), len(y))-1)/2)
 }
 
 // missing says that there is no such agent, also of one that is not shown to whoever asks.

@@ -49,7 +49,7 @@ func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
 	}
 	if len(v.grants) == 0 {
 		return nil, perdure.WithHint(fmt.Errorf("key %s is not trusted here: %w", k.Short(), ErrUnknown),
-			"perdure key trust "+k.String())
+			"whoever keeps this home trusts it here, with perdure key trust "+k.String()+" --rights author")
 	}
 	v.Scope, v.Verbs = common(v.grants)
 	return v, nil

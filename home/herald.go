@@ -209,21 +209,17 @@ func (t *tidings) low() []notify.Event {
 	if left == nil || f.Ended != nil {
 		return nil
 	}
-	b, limit := f.Intent.Budget, int64(0)
+	b, limit := f.Limit(), int64(0)
 	low := ""
 	for _, x := range []struct {
-		name          string
-		limit, left   *int64
-		granted, used int64
-	}{{"cost", b.Cost, left.Cost, f.Granted.Cost, f.Spent.Cost},
-		{"tokens", b.Tokens, left.Tokens, f.Granted.Tokens, f.Spent.Tokens},
-		{"calls", b.Calls, left.Calls, f.Granted.Calls, f.Spent.Calls}} {
+		name        string
+		limit, left *int64
+	}{{"cost", b.Cost, left.Cost}, {"tokens", b.Tokens, left.Tokens}, {"calls", b.Calls, left.Calls}} {
 		if x.limit == nil {
 			continue
 		}
-		all := *x.limit + x.granted
-		if limit += all; *x.left*lowShare <= all && low == "" {
-			low = fmt.Sprintf("%d of %d %s", *x.left, all, x.name)
+		if limit += *x.limit; *x.left*lowShare <= *x.limit && low == "" {
+			low = fmt.Sprintf("%d of %d %s", *x.left, *x.limit, x.name)
 		}
 	}
 	if low == "" {

@@ -218,8 +218,8 @@ func (r *Arrived) Text() (head string, more []string) {
 			"file with perdure approve FILE, and sends that back")
 	}
 	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
-		more = append(more, "it arrived paused, with no local budget until admitted; look at it with perdure show "+
-			name+", then perdure resume "+name)
+		more = append(more, "it arrived paused, and does nothing here until somebody admits it; look at it with "+
+			"perdure show "+name+", then perdure resume "+name)
 	}
 	if r.Held {
 		more = append(more, "it is held: "+view.HeldText(got.Stranger))

@@ -44,15 +44,21 @@ func ReadRequest(line []byte) (r Request, err error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		return refuse("%w", err)
+	var kind *json.UnmarshalTypeError
+	switch err := dec.Decode(&r); {
+	case errors.As(err, &kind) && kind.Field != "":
+		return refuse("%s is a %s; want a %s", kind.Field, kind.Value, kind.Type)
+	case errors.As(err, &kind):
+		return refuse("it is a %s; want an object, such as {\"say\": \"hello\"}", kind.Value)
+	case err != nil:
+		return refuse("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if dec.More() {
 		return refuse("one value per line")
 	}
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return refuse("%w", err)
+		return refuse("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	_, noted := fields["note"]
 	delete(fields, "note")

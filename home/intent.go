@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -52,8 +53,8 @@ type BudgetFile struct {
 func checkScope(scope string) error {
 	for word := range strings.SplitSeq(scope, "/") {
 		if word == "." || word == ".." {
-			return fmt.Errorf("scope %q: it is no path, and has no %s; want words joined by slashes, such as acme/ops",
-				scope, word)
+			return fmt.Errorf("scope %q: a scope is not a path, and %s means nothing in it; want words joined by "+
+				"slashes, such as acme/ops", scope, word)
 		}
 	}
 	return perdure.CheckScope(scope)
@@ -100,6 +101,13 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return f, errors.New("it holds more than one document; write one intent per file")
 	}
+	var raw struct{ Inputs yaml.Node }
+	if err := yaml.Unmarshal(text, &raw); err != nil {
+		return f, perdure.Invalid(plainYAML(err))
+	}
+	if err := yamltext.Exact(&raw.Inputs); err != nil {
+		return f, perdure.Invalid(fmt.Errorf("inputs: %w", err))
+	}
 	return f, nil
 }
 
@@ -109,6 +117,11 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 		Intent: perdure.Intent{Name: f.Name, Goal: f.Goal, Kind: f.Kind, Advisor: f.Advisor, Tools: f.Tools,
 			Labels: f.Labels},
 		Charter: perdure.Charter{Scope: f.Scope, Depth: f.Depth},
+	}
+	for what, text := range map[string]string{"goal": f.Goal, "name": f.Name, "kind": f.Kind} {
+		if !utf8.ValidString(text) {
+			return g, perdure.Invalid(fmt.Errorf("the %s is not UTF-8", what))
+		}
 	}
 	if g.Charter.Scope == "" {
 		g.Charter.Scope = "home"

@@ -38,8 +38,11 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	}
 	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
 	if err != nil {
-		err = errors.Unwrap(err) // there is one line, and people did not write it
-		return perdure.Trustee{}, perdure.WithHint(perdure.Invalid(err), "a key is what perdure key show prints")
+		err = perdure.Invalid(errors.Unwrap(err)) // there is one line, and people did not write it
+		if _, _, bad := perdure.ParseKey(key); bad != nil {
+			err = perdure.WithHint(err, "a key is what perdure key show prints")
+		}
+		return perdure.Trustee{}, err
 	}
 	if !revoke && scope != perdure.AnyScope {
 		if err := checkScope(scope); err != nil {

@@ -30,16 +30,21 @@ func (h *Home) Lacks(ctx context.Context, f *IntentFile) (found []string) {
 		found = append(found, fmt.Sprintf("no advisor %s is configured here, %s: add it under advisors in node.yaml, "+
 			"or run the agent with --advisor %s=SOURCE", view.InLine(f.Advisor), there, view.InLine(f.Advisor)))
 	}
+	return append(found, h.lacksTools(ctx, &n, f.Tools)...)
+}
+
+// lacksTools says which of some tools this home does not provide, for people.
+func (h *Home) lacksTools(ctx context.Context, n *NodeFile, tools []string) (found []string) {
 	p, node := new(Powers), &perdure.Node{Store: new(perdure.MemStore)}
-	if len(f.Tools) == 0 || n.Demo != "" || p.Fill(h) != nil {
-		return found
+	if len(tools) == 0 || n.Demo != "" || p.Fill(h) != nil {
+		return nil
 	}
 	p.ownServers = nil
 	if err := p.equip(ctx, h, node); err != nil {
-		return found
+		return nil
 	}
 	defer func() { _ = p.Close() }() // nothing was started
-	for _, name := range f.Tools {
+	for _, name := range tools {
 		server, _, _ := strings.Cut(name, ".")
 		_, served := n.MCP[server]
 		if !served && !slices.ContainsFunc(node.Tools, func(t perdure.Tool) bool { return t.Spec().Name == name }) {

@@ -167,7 +167,11 @@ func (x Send) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agen
 	}
 	x.By = n.Key.Name
 	r.id, r.Before = x.ID, a.Fold().Received(&x.Event)
-	return n.Tell(ctx, a.ID(), x.Event)
+	e, err := n.Tell(ctx, a.ID(), x.Event)
+	if errors.Is(err, perdure.ErrTerminated) {
+		err = fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+	}
+	return e, err
 }
 
 func (x Send) post(ctx context.Context, w *Away, agent string) (*Told, error) {
@@ -194,7 +198,12 @@ type Edit struct {
 	Limits   BudgetFile // as they were typed
 }
 
-func (x Edit) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
+func (x Edit) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
+	if file, err := ReadNodeFile(h); err == nil { // what is wrong with it is said where it is used
+		for _, lacks := range h.lacksTools(ctx, &file, x.Tools) {
+			h.note("%s", lacks)
+		}
+	}
 	x.Labels = Relabelled(a.Fold().Intent.Labels, x.Labels)
 	return n.Edit(ctx, a.ID(), x.Mutate, x.Set)
 }

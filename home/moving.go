@@ -39,8 +39,8 @@ func loose(a *perdure.Agent, place perdure.Hash) error {
 		" --move"
 	if f.HandedOver(place) {
 		hint = "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back " +
-			"with perdure seat take " + name + " --why TEXT, and hand it over with --for KEY: what names its taker " +
-			"may be copied"
+			"with perdure seat take " + name + " --yes --why TEXT, and hand it over with --for KEY: what names its " +
+			"taker may be copied"
 	}
 	return perdure.WithHint(fmt.Errorf("pass %s on: %w: its seat was handed over to whoever takes it first, so every "+
 		"further copy would have it as well, and what must happen once could happen twice", view.Called(a),
@@ -64,7 +64,7 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil {
 		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
-			"perdure seat take "+id.Short()+" --why TEXT")
+			"perdure seat take "+id.Short()+" --yes --why TEXT")
 	}
 	if last.Pushed != nil {
 		s.Pushed = last.Pushed // signed, over all heads that are there now

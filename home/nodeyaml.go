@@ -44,13 +44,30 @@ func (n *NodeFile) decode(path string, text []byte) error {
 	}
 	var wrong *yaml.TypeError
 	if !errors.As(err, &wrong) {
-		return explainNodeFile(errors.New(inFile(path, err.Error(), lines)))
+		return explainNodeFile(errors.New(inFile(path, tabbed(err.Error(), text), lines)))
 	}
 	var all []string
 	for _, one := range wrong.Errors {
 		all = append(all, inFile(path, one, lines))
 	}
 	return explainNodeFile(errors.New(strings.Join(all, "; ")))
+}
+
+var tabLine = regexp.MustCompile(`^ *\t`)
+
+// tabbed is what the reader of YAML says of a text in which it may have met a tab: of that it names no line, or a wrong
+// one.
+func tabbed(says string, text []byte) string {
+	if !strings.Contains(says, "cannot start any token") {
+		return says
+	}
+	n := 0
+	for line := range bytes.Lines(text) {
+		if n++; tabLine.Match(line) {
+			return fmt.Sprintf("line %d: it begins with a tab; indent with spaces", n)
+		}
+	}
+	return says
 }
 
 // explainNodeFile says where the fields are described.

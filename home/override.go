@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // Override puts what another intent says in the place of what this one says: each field that is set there. Labels and
@@ -93,9 +94,23 @@ func Assignments(of []string) (map[string]perdure.Data, error) {
 		}
 		d, err := perdure.DataFromJSON([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf(`--set %s is not JSON (text is written "so", in quotes): %w`, name, err)
+			return nil, NotJSON("--set "+name, err)
 		}
 		set[name] = d
 	}
 	return set, nil
+}
+
+// NotJSON says where a text that a person typed is not JSON that can be kept, and how text is written.
+func NotJSON(what string, err error) error {
+	var r *perdure.Rejection
+	if !errors.As(err, &r) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if r.Predicate != canon.PredTextJSON {
+		return perdure.WithHint(fmt.Errorf("%s cannot be kept: got %s at %s, want %s", what, r.Got, r.Path, r.Want),
+			r.Hint)
+	}
+	return perdure.WithHint(fmt.Errorf("%s is not JSON: got %s at byte %d", what, r.Got, r.Offset+1),
+		`put text in quotes, as JSON has it: '"like this"'`)
 }

@@ -154,6 +154,11 @@ func (h *Home) writeTrust(path string, who perdure.Trustee) error {
 	if err != nil {
 		return err
 	}
+	for _, known := range t.Trustees() { // people know it by its name
+		if known.Key == who.Key && who.Name == "" && !who.Revoked {
+			who.Name = known.Name
+		}
+	}
 	f, err := os.CreateTemp(h.Dir, TrustFile+".*.part")
 	if err != nil {
 		return err

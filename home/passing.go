@@ -249,7 +249,8 @@ func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err
 	case got.Held:
 		r.Held = view.HeldText(got.From.Stranger)
 	case !got.From.Hold.IsZero():
-		r.Held = "it arrived paused: " + got.Reason + "; perdure resume " + view.Callable(got.Now) + " admits it there"
+		r.Held = "it arrived paused: " + got.Reason + "; whoever keeps that home admits it with perdure resume " +
+			view.Callable(got.Now)
 	}
 	return r, nil
 }

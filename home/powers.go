@@ -90,11 +90,23 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	return n, nil
 }
 
+// Think refuses where it is certain that nobody thinks for an agent that names no advisor, before anything is made.
+func (p *Powers) Think(h *Home) error {
+	if len(p.Advisors) > 0 || p.Demo != "" {
+		return nil
+	}
+	n, err := ReadNodeFile(h)
+	if err != nil || n.Advisor != "" || n.Demo != "" {
+		return nil // what is wrong with it is said where it is used
+	}
+	return Advised(new(perdure.Node), "")
+}
+
 // scopes are those of the agents that are worked on, checked.
 func (p *Powers) scopes() ([]string, error) {
 	for _, scope := range p.Scopes {
 		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
-			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("scopes"), err))
+			return nil, p.wrong("scopes", err)
 		}
 	}
 	return p.Scopes, nil
@@ -104,7 +116,7 @@ func (p *Powers) scopes() ([]string, error) {
 func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error) {
 	if p.Files != "" {
 		if err := h.apart(p.Files); err != nil {
-			return fmt.Errorf("%s: %w", p.about("files"), err)
+			return p.noFolder(err)
 		}
 	}
 	p.outside, p.sources = p.keepOut(h), map[string]string{}
@@ -151,21 +163,20 @@ func (p *Powers) tools(ctx context.Context, h *Home, s perdure.Store) ([]perdure
 	if p.Files != "" {
 		root, err := os.OpenRoot(p.Files)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.about("files"), err)
+			return nil, p.noFolder(err)
 		}
 		add("files "+p.Files, tool.Files(root, p.outside...)...)
 	}
 	if len(p.Programs) > 0 {
 		if p.Files == "" {
-			return nil, perdure.Invalid(fmt.Errorf("%s: there is no folder to run them in; name one for files",
-				p.about("programs")))
+			return nil, p.wrong("programs", errors.New("there is no folder to run them in; name one for files"))
 		}
 		add("programs "+strings.Join(p.Programs, " "), tool.Shell{Dir: p.Files, Allow: p.Programs, Exclude: p.outside})
 	}
 	if len(p.Hosts) > 0 {
 		http, err := tool.HTTP{Allow: p.Hosts}.Tools()
 		if err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("hosts"), err))
+			return nil, p.wrong("hosts", err)
 		}
 		add("hosts "+strings.Join(p.Hosts, " "), http...)
 	}
@@ -185,7 +196,7 @@ func (p *Powers) tools(ctx context.Context, h *Home, s perdure.Store) ([]perdure
 	}
 	all, err = tool.Trust(all, p.Trusted...)
 	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("%s: %w", p.about("trusted"), err))
+		return nil, p.wrong("trusted", err)
 	}
 	if p.Known == nil {
 		return all, nil
@@ -195,10 +206,10 @@ func (p *Powers) tools(ctx context.Context, h *Home, s perdure.Store) ([]perdure
 
 // serve starts an MCP server, and returns its tools.
 func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdure.Tool, error) {
-	about := p.about("mcp." + server.name)
+	key := "mcp." + server.name
 	m, err := server.open(ctx, p)
 	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("%s: %w", about, err))
+		return nil, p.wrong(key, err)
 	}
 	m.Waiting = func(most time.Duration) {
 		h.note("waiting for MCP server %s to answer, %s at most", m.Name, most)
@@ -207,14 +218,14 @@ func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdur
 		return nil, perdure.Invalid(err)
 	}
 	if slices.ContainsFunc(p.started, func(o *tool.MCP) bool { return strings.EqualFold(o.Name, m.Name) }) {
-		return nil, perdure.Invalid(fmt.Errorf("%s: another server has that name already, and their tools could not "+
-			"be told apart", about))
+		return nil, p.wrong(key, errors.New("another server has that name already, and their tools could not be told "+
+			"apart"))
 	}
 	p.started = append(p.started, m)
 	tools, err := m.Tools(ctx)
 	if err != nil && ctx.Err() == nil {
-		err = perdure.WithHint(fmt.Errorf("%s: %w", about, err), "perdure doctor checks it alone; how long it may "+
-			"take is its start in node.yaml")
+		err = perdure.WithHint(fmt.Errorf("%s: %w", p.about(key), err),
+			"perdure doctor checks it alone; how long it may take is its start in node.yaml")
 	}
 	return tools, err
 }
@@ -227,6 +238,28 @@ func (p *Powers) about(key string) string {
 	return key
 }
 
+// wrong is what is wrong with a part of a node: with the command line, or with node.yaml if it stands there.
+func (p *Powers) wrong(key string, err error) error {
+	hint := new(perdure.Hint)
+	hinted := errors.As(err, &hint)
+	err = fmt.Errorf("%s: %w", p.about(key), err)
+	switch {
+	case p.written[key] == "":
+		return perdure.Invalid(err)
+	case hinted:
+		return &Error{KindFailure, err}
+	}
+	return explainNodeFile(&Error{KindFailure, err})
+}
+
+// noFolder is what is wrong with the folder of files.
+func (p *Powers) noFolder(err error) error {
+	if p.written["files"] == "" {
+		return fmt.Errorf("%s: %w", p.about("files"), err)
+	}
+	return p.wrong("files", err)
+}
+
 // hintsClass in the place of a class says that the annotations of a server are believed.
 const hintsClass = "hints"
 
@@ -235,11 +268,15 @@ func (p *Powers) checkEffects(servers []mcpServer) error {
 	for _, text := range p.Effects {
 		name, _, _ := strings.Cut(text, "=")
 		of, _, _ := strings.Cut(name, ".")
-		if _, _, err := p.effectsOf(of); err != nil {
-			return err
+		_, _, err := p.effectsOf(of)
+		if err == nil && !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
+			err = fmt.Errorf("%s: there is no MCP server %s", p.about("effects."+name), of)
 		}
-		if !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.name == of }) {
-			return fmt.Errorf("%s: there is no MCP server %s", p.about("effects."+name), of)
+		if err != nil && p.written["effects."+name] != "" {
+			err = explainNodeFile(&Error{KindFailure, err})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

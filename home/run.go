@@ -94,7 +94,7 @@ func (r *Ran) Stuck() (what, hint string) {
 	case r.Cannot != "":
 		return r.lacks()
 	case unanswered(&r.idle) != nil:
-		return ": its advisor did not answer: " + view.LastFailure(r.Now), otherAdvisor
+		return ": its advisor gave no advice: " + view.LastFailure(r.Now), otherAdvisor
 	}
 	return "", ""
 }
@@ -122,6 +122,8 @@ func (r *Ran) Err() error {
 		return fmt.Errorf("%s %w", called, ErrUnwell)
 	case what != "":
 		return perdure.WithHint(errors.New(called+what), hint)
+	case r.idle.Is(phase.RestGiven):
+		return perdure.WithHint(&someFailed{called + " was handed over: nothing is done for it here", ErrPerson}, hint)
 	case hint != "":
 		return perdure.WithHint(fmt.Errorf("%s %w", called, ErrPerson), hint)
 	}
@@ -144,6 +146,9 @@ func (r *Ran) Text(now time.Time) (text, result string) {
 	}
 	why = strings.TrimPrefix(why, r.Standing+": ")
 	text = fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
+	if r.Cannot != "" {
+		text = fmt.Sprintf("%s cannot go on here: %s", name, view.OneLine(why, 0))
+	}
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
@@ -158,8 +163,7 @@ const otherAdvisor = "perdure doctor checks advisors and their keys; another one
 func (r *Ran) unseated(name string) string {
 	if r.Now.Fold().Seats[0].Given {
 		return "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and " +
-			"take " +
-			"the seat back: perdure seat take " + name + " --why TEXT"
+			"take the seat back: perdure seat take " + name + " --yes --why TEXT"
 	}
 	if !r.owns {
 		return "hand the seat over where it is, with export --move; if that store is lost, " +

@@ -136,10 +136,10 @@ type Listed struct {
 	Depth    string      `json:"depth,omitempty"`   // how much of its memory is here
 	Damaged  string      `json:"damaged,omitempty"` // why it cannot be read
 	Older    *view.Older `json:"older,omitempty"`
+	Apart    string      `json:"apart,omitempty"` // of one that nodes here do nothing for: when they will; -: never
 	view.Sent
 
-	says  string // what is wrong with it, as a server puts it
-	apart string // of one that nodes here do nothing for: when they will
+	says string // what is wrong with it, as a server puts it
 }
 
 // header reads the heads of agents as far as the store knows them without reading memories.
@@ -343,10 +343,7 @@ func (h *Home) List(ctx context.Context, s perdure.Store, f perdure.Filter) ([]L
 		}
 		found = append(found, one)
 	}
-	all := f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil &&
-		f.Since == 0 && f.Before == 0 &&
-		!f.Waiting && f.Limit == 0
-	return h.Check(ctx, s, found, all)
+	return h.Check(ctx, s, found, everything(&f))
 }
 
 // Next is when a node looks at the agent, for people.
@@ -354,8 +351,8 @@ func (l *Listed) Next(now time.Time) string {
 	switch {
 	case l.State == phase.Terminated:
 		return "-"
-	case l.apart != "":
-		return l.apart
+	case l.Apart != "":
+		return l.Apart
 	case l.Due == 0:
 		return "on an event"
 	case !l.Due.Go().After(now):
@@ -484,11 +481,11 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 				continue // what is wrong with it is said elsewhere
 			}
 			if held = trust.Counts(a); held == nil && a.GoneOn(place) {
-				l.Standing, l.Waiting, l.apart = a.Standing(trust, place, now), false, "-"
+				l.Standing, l.Waiting, l.Apart = a.Standing(trust, place, now), false, "-"
 			}
 		}
 		if held != nil {
-			l.Standing, l.Waiting, l.apart = "waiting", true, "once admitted"
+			l.Standing, l.Waiting, l.Apart = "waiting", true, "once admitted"
 		}
 	}
 	return nil

@@ -1,12 +1,16 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/view"
 )
 
 // Selection says which agents are listed, in the words of people. Zero fields select all.
@@ -50,4 +54,43 @@ func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
 		f.Since = perdure.TimeOf(at)
 	}
 	return f, nil
+}
+
+// Standings are the words for how agents stand in a list.
+var Standings = []string{"ready", "running", "dormant", "waiting", "handed over", "terminated", "damaged", "older",
+	"gone"}
+
+// ListStanding lists the agents that a filter selects and that stand in one of some ways; none: in any.
+func ListStanding(ctx context.Context, from Agents, f perdure.Filter, ways []string) ([]Listed, error) {
+	if len(ways) == 0 {
+		return from.List(ctx, f)
+	}
+	for _, way := range ways {
+		if !slices.Contains(Standings, way) {
+			return nil, perdure.Invalid(fmt.Errorf("--standing %s: want one of %s", view.Quoted(way),
+				strings.Join(Standings, ", ")))
+		}
+	}
+	limit := f.Limit
+	f.Limit = 0 // how one stands is known once it is listed
+	found, err := from.List(ctx, f)
+	found = slices.DeleteFunc(found, func(l Listed) bool { return !slices.Contains(ways, l.Standing) })
+	if limit > 0 {
+		found = found[:min(limit, len(found))]
+	}
+	return found, err
+}
+
+// NoAgents says that a list is empty: of one that was to have all agents, how to begin.
+func NoAgents(f perdure.Filter, ways []string) string {
+	if f.Limit = 0; everything(&f) && len(ways) == 0 {
+		return `there are no agents yet; perdure new "GOAL" makes one`
+	}
+	return "no agent is like that"
+}
+
+// everything reports whether a filter selects all agents.
+func everything(f *perdure.Filter) bool {
+	return f.Prefix == "" && f.Name == "" && f.Kind == "" && f.Scope == "" && f.States == nil && f.Labels == nil &&
+		f.Since == 0 && f.Before == 0 && !f.Waiting && f.Limit == 0
 }

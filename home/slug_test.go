@@ -11,7 +11,9 @@ func TestAGoalMakesANameThatShellsTake(t *testing.T) {
 		"Say hello, then go home now": "say-hello-then-go",
 		"Grüße schicken":              "grusse-schicken",
 		"Écrire à l'été":              "ecrire-a-l-ete",
-		"東京":                          "agent",
+		"東京 へ 行く":                     "東京-へ-行く",
+		"Купить молоко, й":            "купить-молоко-й",
+		"!?":                          "agent",
 	} {
 		if got := home.Slug(goal); got != want {
 			t.Errorf("%s: got %s, want %s", goal, got, want)

@@ -20,6 +20,7 @@ type Told struct {
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
 	Standing string          `json:"standing"`         // empty: it cannot be said
+	Lacks    string          `json:"lacks,omitempty"`  // what is still used up of its budget, after a grant
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
 	// it is an answer that counts elsewhere: the agent does not count here
@@ -67,6 +68,9 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	_, vote := ev.Notice.(perdure.Approval)
 	out.SendBack = vote && trust.Counts(a) != nil
 	out.Standing = a.Standing(trust, place, time.Now())
+	if _, granted := ev.Notice.(perdure.Grant); granted {
+		out.Lacks, _ = a.Fold().Exhausted()
+	}
 	return nil
 }
 
@@ -75,9 +79,12 @@ func (t *Told) Called() string { return view.ShownName(cmp.Or(t.Name, t.Agent.Sh
 
 // Text says what the agent was told, in one line.
 func (t *Told) Text() string {
-	text := fmt.Sprintf("%s (seq %d)", view.OneLine(t.What, 0), t.Seq)
+	text := fmt.Sprintf("%s (seq %d)", view.OneLine(t.What, view.ScreenText), t.Seq)
 	if t.Standing != "" {
 		text += ", now " + t.Standing
+	}
+	if t.Lacks != "" {
+		text += "; that is not enough yet (" + t.Lacks + ")"
 	}
 	if t.Before {
 		what := view.OneLine(cmp.Or(t.id, "it"), 0)

@@ -32,7 +32,30 @@ func (h *Home) Tend(ctx context.Context, d *Desk, log *slog.Logger) (stop func()
 func (h *Home) RunAgents(ctx context.Context, n *perdure.Node, log *slog.Logger) error {
 	defer h.attending(log)()
 	defer h.Enroll(ctx, n, log)()
+	defer SayStopping(ctx, n.Grace, log)()
 	return n.Run(ctx)
+}
+
+// stopsAtOnce is how soon a node stops that nothing keeps.
+const stopsAtOnce = 300 * time.Millisecond
+
+// SayStopping logs, once a context has ended and its work has not, for how long that may go on. What it returns is
+// called when the work has ended.
+func SayStopping(ctx context.Context, grace time.Duration, log *slog.Logger) (ended func()) {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-over:
+		case <-time.After(stopsAtOnce):
+			log.Info("stopping: what is under way may still end; Ctrl-C again stops at once", "within", grace.String())
+		}
+	}()
+	return sync.OnceFunc(func() { close(over) })
 }
 
 // attending says that this process runs the agents of the store, until what it returns is called.

@@ -81,7 +81,7 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"pause_agent", map[string]any{"agent": "over"}, []string{"has ended"}},
 			{"approve", map[string]any{"agent": "hello", "digest": "zz"}, []string{"hex digits"}},
 			{"approve", map[string]any{"agent": "hello", "digest": strings.Repeat("0", 64)},
-				[]string{"has no question"}},
+				[]string{"has no open question"}},
 			{"approve", map[string]any{"agent": "hello", "expires": "1h ago"}, []string{"expires"}},
 			{"approve", map[string]any{"agent": "over"}, []string{"has ended"}},
 			{"approve", map[string]any{"agent": "twin"}, []string{"could be"}},

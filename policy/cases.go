@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,8 +66,7 @@ func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
 	cases, err := decodeCases(table)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, "+
-			"want and rules",
-			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), " in type policy.Case", ""))
+			"want and rules", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(cases) == 0 {
 		return nil, errors.New("read policy tests: no case in the table")
@@ -100,7 +100,19 @@ func decodeCases(table io.Reader) (cases []Case, err error) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
-	return cases, dec.Decode(&cases)
+	return cases, plainYAML(dec.Decode(&cases))
+}
+
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
+// plainYAML is what the reader of YAML says is wrong, in the words of people who know no Go.
+func plainYAML(err error) error {
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	text := strings.Join(wrong.Errors, "; ")
+	return errors.New(unknownField.ReplaceAllString(text, "there is no field $1"))
 }
 
 // compare says how a verdict differs from what the case wants.

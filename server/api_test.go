@@ -125,6 +125,7 @@ func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
 	w.call("", "GET", "/v1/ready", nil, 200, nil)
 	_, _, text := w.raw("", "GET", "/docs", nil)
 	contains(t, string(text), "openapi.json")
+	contains(t, string(text), w.url+"/v1/agents")
 }
 
 func TestListsArePaged(t *testing.T) {

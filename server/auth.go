@@ -31,6 +31,7 @@ func visitorOf(ctx context.Context) *home.Visitor {
 
 // public are paths for whoever asks: nothing of any agent is there.
 var public = []string{
+	"/", // which leads to /docs
 	"/v1/health",
 	"/v1/ready",
 	"/openapi.json",

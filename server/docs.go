@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"html"
 	"net/http"
 	"strings"
 )
@@ -31,16 +32,26 @@ func pageOf(name string) (text, policy string) {
 	) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
+// origin is this server as whoever asks addresses it.
+func origin(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
 // docs serves the pages: what the API is, and what a link leads to.
 func (s *Server) docs(mux *http.ServeMux) {
 	for _, name := range []string{"docs", "approve"} {
 		text, policy := pageOf(name)
-		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
 			h := w.Header()
 			h.Set("Content-Type", "text/html; charset=utf-8")
 			h.Set("Content-Security-Policy", policy)
 			h.Set("Cache-Control", "no-store")
-			_, _ = w.Write([]byte(text)) // who has gone needs no page
+			page := strings.ReplaceAll(text, "{{server}}", html.EscapeString(origin(r)))
+			_, _ = w.Write([]byte(page)) // who has gone needs no page
 		})
 	}
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusSeeOther))
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -66,6 +67,10 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 		)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = perdure.WithHint(fmt.Errorf("listen at %s: another program does already", l.Address),
+			"is perdure serve running? Else choose another address with --listen")
+	}
 	if ln, err = limited(l.Conns)(ln, err); err != nil || l.TLS == nil {
 		return ln, err
 	}

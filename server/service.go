@@ -66,6 +66,7 @@ func (s *Service) Run(ctx context.Context, store perdure.Store) (err error) {
 	if err != nil {
 		return err
 	}
+	defer home.SayStopping(ctx, s.Grace, s.Log)()
 	err = together(ctx, func(ctx context.Context) error { return web.Serve(ctx, s.Grace, listeners...) }, s.work)
 	untend()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -109,8 +110,8 @@ func (s *speech) reason(r *perdure.Reason) string {
 			r.Decision.Short())
 	case phase.RestApproval:
 		text := "approval " + r.Digest.Short() + " is needed"
-		if len(r.Asked) > 0 {
-			text += " from " + strings.Join(r.Asked, ", ")
+		if whom := cmp.Or(r.Note, strings.Join(r.Asked, ", ")); whom != "" {
+			text += " from " + whom
 		}
 		return text
 	case phase.RestBudget:
@@ -176,7 +177,7 @@ func (s *speech) pending(p *perdure.Pending) string {
 		if p.Fault != "" {
 			return "until " + p.Open + ", which cannot be evaluated: " + p.Fault
 		}
-		return "until " + p.Open
+		return "until " + conditionText(p.Open)
 	case perdure.Every:
 		if p.Poor {
 			return "for a grant: the budget has no call left to ask " + t.Poll.Tool

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -285,6 +286,9 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 		if !n.Approve {
 			what = "refuses " + n.Digest.Short()
 		}
+		if n.Expires != 0 {
+			what += " until " + n.Expires.Go().Local().Format("2006-01-02 15:04:05")
+		}
 		what += Noted(n.Note)
 	case perdure.Settle:
 		what = settleText(&n, act)
@@ -295,11 +299,11 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 	case perdure.Resume:
 		what += Noted(n.Note)
 	case perdure.Cancel:
-		what += Noted(n.Note)
+		what = "ends it" + Noted(n.Note)
 	case perdure.ChildEnded:
 		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + Noted(n.Note)
 	case perdure.Pruned:
-		what = fmt.Sprintf("pruned %d bodies, %d bytes, by the %s", n.Entries, n.Bytes, n.Rule)
+		what = fmt.Sprintf("pruned %s, %s, by the %s", Several(n.Entries, "body"), Several(n.Bytes, "byte"), n.Rule)
 	case perdure.Erased:
 		what += Noted(n.Note)
 	case perdure.Admitted:
@@ -370,6 +374,17 @@ func ActionText(a perdure.Action) string {
 	return "an action that is not known here"
 }
 
+// plainly are conditions that the runtime itself sets, in words.
+var plainly = map[string]string{
+	"size(inbox) > 0": "it is told something",
+	"(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0)": "more is granted",
+	"(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0) && " +
+		"(!has(left.calls) || left.calls > 0 || size(inbox) > 0)": "more is granted, or it is told something",
+}
+
+// conditionText is a condition for people: one that an advisor set as it stands, one of the runtime in words.
+func conditionText(condition string) string { return cmp.Or(plainly[condition], condition) }
+
 // triggerText says what wakes.
 func triggerText(t perdure.Trigger) string {
 	join := func(of []perdure.Trigger, word string) string {
@@ -397,7 +412,7 @@ func triggerText(t perdure.Trigger) string {
 	case perdure.Gather:
 		return gatherText(t)
 	case perdure.When:
-		return "until " + t.Condition
+		return "until " + conditionText(t.Condition)
 	case perdure.Every:
 		return "asking " + t.Poll.Tool + " every " + (time.Duration(t.Millis) * time.Millisecond).String() + " until " +
 			t.Until

@@ -9,8 +9,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxUnseen is how many unseen events a screen has room for, the latest.
-const maxUnseen = 5
+const (
+	// maxUnseen is how many unseen events a screen has room for, the latest.
+	maxUnseen = 5
+	// ScreenText is how much of what somebody sent a screen has room for; the rest is counted. perdure log --whole and
+	// --json cut nothing.
+	ScreenText = 1000
+)
 
 // PageRow is one line of what people read of an agent. Some end with what to type.
 type PageRow struct {
@@ -107,6 +112,13 @@ func (p *page) do(name, text, do string) { p.rows = append(p.rows, PageRow{name,
 func (p *page) bounds() {
 	in := &p.Intent
 	p.row("scope", "%s, owned by %s", p.Charter.Scope, p.Owner)
+	if len(p.Charter.Approvers) > 0 {
+		var names []string
+		for _, k := range p.Charter.Approvers {
+			names = append(names, NameOf(p.Names, k))
+		}
+		p.row("approvers", "%s, in the owner's place", strings.Join(names, ", "))
+	}
 	if in.Kind != "" {
 		p.row("kind", "%s", in.Kind)
 	}
@@ -283,8 +295,16 @@ func (p *page) work() {
 	if more := len(p.Inbox) - maxUnseen; more > 0 {
 		p.row("unseen", "%s before these", Several(int64(more), "event"))
 	}
+	last, times := "", int64(0)
 	for _, m := range p.Inbox[max(0, len(p.Inbox)-maxUnseen):] {
-		p.row("unseen", "%s %s", m.Name, DataText(m.Data))
+		text := OneLine(m.Name+" "+DataText(m.Data), ScreenText)
+		if times++; text == last {
+			p.rows = p.rows[:len(p.rows)-1]
+			p.row("unseen", "%s, %s", text, Times(times))
+			continue
+		}
+		last, times = text, 1
+		p.row("unseen", "%s", text)
 	}
 }
 

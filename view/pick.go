@@ -14,7 +14,8 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 	prefix = strings.ToLower(prefix)
 	agent := Called(a)
 	if prefix != "" && (len(prefix) < MinPrefix || !IsHex(prefix)) {
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits of the %s", prefix, what))
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%q: want 4 or more hex digits, as perdure inbox shows them "+
+			"of the %s", prefix, what))
 	}
 	var found []perdure.Hash
 	var names []string
@@ -33,7 +34,8 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s", agent, what)),
 			"see perdure show "+Callable(a))
 	}
-	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s %s", agent, what, prefix)),
+	return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s has no %s that begins with %s", agent, what,
+		prefix)),
 		"see perdure inbox")
 }
 
@@ -57,7 +59,7 @@ func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
 		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s asks a question: %s",
 			Called(a), Cut(InLine(q.Text), maxAsked))), "answer it: perdure answer "+Callable(a)+" TEXT")
 	}
-	return Pick(asks, prefix, "question for a person", a)
+	return Pick(asks, prefix, "open question", a)
 }
 
 // Unsettled is the decision that the beginning of its hash means, of those whose effect may be in doubt: open ones, and

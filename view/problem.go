@@ -11,9 +11,42 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
+// Each are the errors that were joined into one, or that one.
+func Each(err error) []error {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	var texts []string
+	for _, one := range many.Unwrap() {
+		all, texts = append(all, Each(one)...), append(texts, one.Error())
+	}
+	if strings.Join(texts, "\n") != err.Error() { // it says more than they do
+		return []error{err}
+	}
+	return all
+}
+
+// inOneLine is an error of several lines as one, in which they stay apart.
+func inOneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = OneLine(line, 0)
+		if said := b.String(); said != "" && line != "" {
+			if !strings.HasSuffix(said, ":") && !strings.HasSuffix(said, ";") {
+				b.WriteString(";")
+			}
+			b.WriteString(" ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 // Explain says what went wrong in one line, and what to do about it.
 func Explain(err error, command string) (message, hint string) {
-	message = OneLine(err.Error(), 0)
+	message = inOneLine(err.Error())
 	var refused *perdure.Rejection
 	var with *perdure.Hint
 	switch {
@@ -32,6 +65,8 @@ func Explain(err error, command string) (message, hint string) {
 		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):
 		hint = "name a file; what comes through a pipe is given as -, on standard input"
+	case errors.Is(err, perdure.ErrTerminated):
+		hint = "its memory stays: perdure log shows it, and perdure fork goes on from a point before the end"
 	case errors.Is(err, perdure.ErrConflict):
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}

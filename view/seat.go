@@ -86,8 +86,8 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Ha
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take, Others: others,
-			What: "a copy, whose seat is elsewhere: if it must happen only once, it is decided there, or nowhere if " +
-				"import refuses to merge the two: " + ActionText(d.Action)})
+			What: "this is a copy: what must happen only once is decided where the agent's seat is, and nowhere if " +
+				"import refuses to merge the two copies: " + ActionText(d.Action)})
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/perdure/perdure"
@@ -18,11 +19,47 @@ type SentJSON json.RawMessage
 // MarshalJSON is what came.
 func (s SentJSON) MarshalJSON() ([]byte, error) { return json.RawMessage(s).MarshalJSON() }
 
-// MarshalYAML is the same as YAML.
+// MarshalYAML is the same as YAML, with its fields in the order in which they came.
 func (s SentJSON) MarshalYAML() (any, error) {
-	d, err := perdure.DataFromJSON(s)
+	dec := json.NewDecoder(bytes.NewReader(s))
+	dec.UseNumber()
+	return inOrder(dec)
+}
+
+// inOrder reads the next value of JSON. Objects keep the order of their fields.
+func inOrder(dec *json.Decoder) (any, error) {
+	token, err := dec.Token()
 	if err != nil {
 		return nil, err
 	}
-	return d.Value(), nil
+	switch t := token.(type) {
+	case json.Number:
+		d, err := perdure.DataFromJSON([]byte(t))
+		return d.Value(), err
+	case json.Delim:
+		o, list := object{}, []any{}
+		for dec.More() {
+			name := ""
+			if t == '{' {
+				key, err := dec.Token()
+				if err != nil {
+					return nil, err
+				}
+				name, _ = key.(string)
+			}
+			v, err := inOrder(dec)
+			if err != nil {
+				return nil, err
+			}
+			o, list = append(o, field{name, v}), append(list, v)
+		}
+		if _, err := dec.Token(); err != nil { // its end
+			return nil, err
+		}
+		if t == '{' {
+			return o, nil
+		}
+		return list, nil
+	}
+	return token, nil
 }

@@ -76,29 +76,31 @@ func EventsOf(t perdure.Trigger) []string {
 
 // SpentText is what was spent, of how much, and whether that is nearly all.
 func (v *Summary) SpentText() string {
-	if v.Left == nil {
+	if v.Left == nil || v.Limit == nil {
 		return spendText(v.Spent) + ", no limit"
 	}
 	var parts []string
 	nearly := false
-	amount := func(spent, reserved int64, left *int64, text func(int64) string, unit string) {
+	amount := func(spent, reserved int64, limit, left *int64, text func(int64) string, unit string) {
 		switch {
-		case left != nil:
-			total := spent + reserved + *left
-			one := text(spent) + " of " + text(total) + unit
+		case limit != nil && left != nil:
+			one := text(spent) + " of " + text(*limit) + unit
+			if over := spent - *limit; over > 0 {
+				one += " (" + text(over) + " over)"
+			}
 			if reserved > 0 {
 				one += " (" + text(reserved) + " held for what is under way)"
 			}
 			parts = append(parts, one)
-			nearly = nearly || *left < (total+nearlyUsed-1)/nearlyUsed
+			nearly = nearly || *left < (*limit+nearlyUsed-1)/nearlyUsed && spent <= *limit
 		case spent > 0:
 			parts = append(parts, text(spent)+unit)
 		}
 	}
 	number := func(n int64) string { return fmt.Sprint(n) }
-	amount(v.Spent.Cost, v.Reserved.Cost, v.Left.Cost, dollars, "")
-	amount(v.Spent.Tokens, v.Reserved.Tokens, v.Left.Tokens, number, " tokens")
-	amount(v.Spent.Calls, v.Reserved.Calls, v.Left.Calls, number, " calls")
+	amount(v.Spent.Cost, v.Reserved.Cost, v.Limit.Cost, v.Left.Cost, dollars, "")
+	amount(v.Spent.Tokens, v.Reserved.Tokens, v.Limit.Tokens, v.Left.Tokens, number, " tokens")
+	amount(v.Spent.Calls, v.Reserved.Calls, v.Limit.Calls, v.Left.Calls, number, " calls")
 	if nearly && v.Ended == nil {
 		parts = append(parts, "nearly used up")
 	}
@@ -130,6 +132,7 @@ type Summary struct {
 	Turns    int64                  `json:"turns"`
 	Spent    perdure.Spend          `json:"spent"`
 	Reserved perdure.Spend          `json:"reserved"`
+	Limit    *perdure.Budget        `json:"limit,omitempty"` // with what was granted
 	Left     *perdure.Budget        `json:"left,omitempty"`
 	Children []child                `json:"children"`
 	Waits    []Wait                 `json:"waits"` // what waits for a person, and how to answer
@@ -169,7 +172,8 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Ended: t.Ended(a), Intent: f.Intent, Charter: f.Charter,
 		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
 		Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
-		Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed, Sleep: f.Sleep,
+		Limit: f.Limit(), Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed,
+		Sleep: f.Sleep,
 		Inbox: f.Unseen(), Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
 	}
@@ -255,7 +259,7 @@ func (v *Summary) WhyText(now time.Time) string {
 }
 
 // AddAdvisor is what to do where there is no advisor.
-const AddAdvisor = "perdure init sets one up; or write advisor: anthropic:MODEL into node.yaml"
+const AddAdvisor = "write advisor: anthropic:MODEL into node.yaml; where there is no node.yaml, perdure init makes one"
 
 // LastFailure is what kept an agent's advisor from answering last, in the words of whoever was asked.
 func LastFailure(a *perdure.Agent) string {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,10 +53,12 @@ type Wait struct {
 	What     string          `json:"what"`
 	Why      string          `json:"why,omitempty"`   // the reason policy gives, or what is known of an effect in doubt
 	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
+	Whom     string          `json:"whom,omitempty"`  // the same in words, where the charter says who that is
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
-	Stage    int64           `json:"stage,omitempty"` // how often the question has gone to more people
-	Next     *escalation     `json:"next,omitempty"`  // to whom it goes if nobody answers
+	Expired  string          `json:"expired,omitempty"` // whose approval ran out before it was used, and when
+	Stage    int64           `json:"stage,omitempty"`   // how often the question has gone to more people
+	Next     *escalation     `json:"next,omitempty"`    // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
 	Expires  perdure.Time    `json:"expires,omitempty"`
 	// the command to type; empty: nothing that this key says would count
@@ -468,10 +471,29 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 		Why:  q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
 		Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
+	for _, v := range q.Votes {
+		if v.Approve && v.Expires != 0 && !now.Before(v.Expires.Go()) {
+			w.Expired = fmt.Sprintf("the approval of %s expired %s", voter(t, v.Origin), v.Expires.Go().Local().Format(
+				"2006-01-02 15:04:05"))
+		}
+	}
+	if len(f.Charter.Approvers) > 0 {
+		w.Whom = t.Answerers(f, q)
+	}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	}
 	return w
+}
+
+// voter is what people call a key that answered.
+func voter(t *perdure.Trust, k perdure.Key) string {
+	for _, who := range t.Trustees() {
+		if who.Key == k && who.Name != "" {
+			return who.Name
+		}
+	}
+	return k.Short()
 }
 
 // settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has
@@ -495,11 +517,14 @@ func (w *Wait) Circumstances(now time.Time) string {
 	if w.Why != "" {
 		parts = append(parts, phrase(w.Why))
 	}
-	if len(w.Asked) > 0 {
-		parts = append(parts, "asks "+phrase(strings.Join(w.Asked, ", ")))
+	if whom := cmp.Or(w.Whom, strings.Join(w.Asked, ", ")); whom != "" {
+		parts = append(parts, "asks "+phrase(whom))
 	}
 	if w.Quorum > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
+	}
+	if w.Expired != "" {
+		parts = append(parts, phrase(w.Expired))
 	}
 	if w.Stage > 0 {
 		parts = append(parts, fmt.Sprintf("escalated %s", Times(w.Stage)))

@@ -154,6 +154,10 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(there, func(v *version) bool { return !v.gone }) {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("there is a document at %s", to)),
+			"choose another path, or remove that one first: perdure doc rm")
+	}
 	_, doc, err := r.entry(ctx, current[0])
 	if err != nil {
 		return nil, err
@@ -197,6 +201,10 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 			"bring the versions together first")
 	}
 	if slices.Contains(was.Tags, movedTag) && len(was.Links) > 0 {
+		if newPath != "" && newPath != was.Links[0] {
+			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s was promoted before, to %s", was.Path,
+				was.Links[0])), "rename it there with perdure doc mv")
+		}
 		return r.Read(ctx, was.Links[0], &to)
 	}
 	if newPath == "" {

@@ -20,6 +20,14 @@ type Listed struct {
 	After      string // the path that the page before ended with
 }
 
+// Nothing says that a list is empty: of one that was to have all documents, how to begin.
+func (l Listed) Nothing() string {
+	if l.Limit = 0; l == (Listed{}) {
+		return "there are no documents yet; perdure doc write PATH TEXT writes one"
+	}
+	return "no document is like that"
+}
+
 // List is the current documents that are selected, by path, without their texts. Several current versions of one are
 // one, with Beside.
 func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {

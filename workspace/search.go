@@ -34,9 +34,9 @@ type Found struct {
 	Agent      perdure.AgentID `json:"agent"`
 	Called     string          `json:"called,omitempty"` // the agent's name
 	Entry      perdure.Hash    `json:"entry"`
-	Seq        int64           `json:"seq"` // of the entry: NAME@SEQ is the agent at it
-	Time       perdure.Time    `json:"time"`
-	Snippet    string          `json:"snippet"` // with what was found in [brackets]
+	Seq        int64           `json:"seq"`           // of the entry: NAME@SEQ is the agent at it
+	Time       perdure.Time    `json:"time,omitzero"` // none: what begins the memory of a role has none
+	Snippet    string          `json:"snippet"`       // with what was found in [brackets]
 	Score      float64         `json:"score"`
 
 	item, version int64

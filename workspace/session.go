@@ -386,6 +386,11 @@ func (c *Closing) carried(state *Document, path string) string {
 	return b.String()
 }
 
+// Open reports whether a document is a session that has not been closed.
+func (d *Document) Open() bool {
+	return d.Kind == KindSession && d.Current && !d.Gone && slices.Contains(d.Tags, openTag)
+}
+
 // Sessions are the sessions of the role, newest first, open ones among them; for the owner, those of every role.
 func (r *Reader) Sessions(ctx context.Context, limit int) ([]*Document, error) {
 	if err := r.sync(ctx); err != nil {

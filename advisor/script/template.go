@@ -115,8 +115,10 @@ func lookup(v any, path []string) (any, error) {
 				return nil, fmt.Errorf("there is no element %s of %d", name, len(c))
 			}
 			v = c[n]
+		case nil:
+			return nil, errors.New("there is no " + name)
 		default:
-			return nil, errors.New("there is no " + name + " in what is not an object or a list")
+			return nil, errors.New("there is no " + name + " in something that is not an object or a list")
 		}
 	}
 	return v, nil

@@ -35,6 +35,12 @@ func chatCommand() *cobra.Command {
 				return t.open(ctx, s, func() (string, error) { t.Agent = id; return "", nil })
 			})
 		}
+		if err := h.Locate(); err != nil {
+			return err
+		}
+		if err := t.powers.Think(h.Home); err != nil && !t.Follow {
+			return err
+		}
 		return h.use(true, func(ctx context.Context, s perdure.Store) error {
 			return t.open(ctx, s, func() (which string, err error) { return t.own(ctx, s, *another) })
 		})

@@ -109,10 +109,16 @@ func inMemory[T any](m *memoryFlags, create bool, text func(io.Writer, T) error,
 	})
 }
 
-// listed prints the documents that f finds.
-func (m *memoryFlags) listed(f func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error)) error {
+// listed prints the documents that f finds, or for people that there are none.
+func (m *memoryFlags) listed(none string, f func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document,
+	error)) error {
 	return m.use(false, "", func(ctx context.Context, r *workspace.Reader) error {
-		return answers(m.out, show.Documents)(f(ctx, r))
+		return answers(m.out, func(w io.Writer, found []*workspace.Document) error {
+			if len(found) == 0 {
+				m.h.Note(none)
+			}
+			return show.Documents(w, found)
+		})(f(ctx, r))
 	})
 }
 
@@ -145,7 +151,7 @@ func docWriteCommand() *cobra.Command {
 	fl.BoolVar(&d.New, "new", false, "refuse to replace a document")
 	ttl := fl.String("ttl", "", "how long the text is kept: 90d, 24h")
 	seal := fl.StringArray("seal", nil, "SUBJECT=TEXT: a part that only the owner reads, and that perdure erase "+
-		"SUBJECT makes unreadable everywhere; may be repeated")
+		"--subject SUBJECT AGENT makes unreadable everywhere; may be repeated")
 	add := fl.Bool("append", false, "add the text to the end")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if strings.TrimSpace(args[0]) == "" {
@@ -195,10 +201,10 @@ func textArg(c *cobra.Command, arg string) (string, error) {
 	name, isFile := strings.CutPrefix(arg, "@")
 	switch {
 	case arg == "" || arg == "-":
-		b, err := readWhole(c, "-", perdure.Limits{Bytes: workspace.MaxText + 1})
+		b, err := readWhole(c, "-", perdure.Limits{Bytes: workspace.MaxText})
 		return string(b), err
 	case isFile:
-		b, err := disk.ReadFile(name, workspace.MaxText+1)
+		b, err := disk.ReadFile(name, workspace.MaxText)
 		return string(b), err
 	}
 	return strings.TrimSuffix(arg, "\n") + "\n", nil
@@ -239,7 +245,7 @@ func docLsCommand() *cobra.Command {
 				return perdure.Invalid(fmt.Errorf("--since: %w", err))
 			}
 		}
-		return m.listed(func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+		return m.listed(l.Nothing(), func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
 			l.Visibility = m.on
 			return r.List(ctx, l)
 		})
@@ -251,9 +257,10 @@ func docHistoryCommand() *cobra.Command {
 	c := command("doc history", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where several tiers have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.listed(func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+		find := func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
 			return r.History(ctx, args[0], m.on)
-		})
+		}
+		return m.listed("it has no versions", find)
 	}
 	return c
 }

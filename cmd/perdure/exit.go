@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -76,22 +77,12 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	message, hint := view.Explain(err, command)
-	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
-		hint = beginning(hint)
-	}
-	if message = here(message); !strings.HasSuffix(hint, " --help") { // help is the same for every store
-		hint = here(hint)
-	}
 	if !asJSON {
-		s := term.StyleOf(w)
-		text := s.Bad("perdure:") + strings.TrimPrefix(term.Hang("perdure: "+message, 4, s.Width), "perdure:") + "\n"
-		if hint != "" {
-			text += term.Hang("  hint: "+view.OneLine(hint, 0), 8, s.Width) + "\n"
-		}
-		_, _ = io.WriteString(w, text) // there is nowhere left to say that this did not work
+		one := func(err error) (message, hint string) { return explained(err, command) }
+		_ = show.Problems(w, err, one) // there is nowhere left to say that this did not work
 		return
 	}
+	message, hint := explained(err, command)
 	var object any = struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
@@ -102,4 +93,16 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 		object = refused
 	}
 	_ = term.WriteJSON(w, object) // as above
+}
+
+// explained is an error and what to do about it, with commands as they are typed here.
+func explained(err error, command string) (message, hint string) {
+	message, hint = view.Explain(err, command)
+	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
+		hint = beginning(hint)
+	}
+	if !strings.HasSuffix(hint, " --help") { // help is the same for every store
+		hint = here(hint)
+	}
+	return here(message), hint
 }

@@ -97,6 +97,8 @@ func (e *exporting) goal(out *output, args []string) error {
 	switch {
 	case len(args) > 2:
 		return errors.New("one AGENT goes into one FILE; to write several name a folder with --set")
+	case len(args) == 2 && args[1] == "":
+		return errors.New("FILE is empty; name one, or leave it out")
 	case len(args) == 2:
 		e.File = args[1]
 	}

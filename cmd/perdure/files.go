@@ -62,7 +62,11 @@ func filesSyncCommand() *cobra.Command {
 		"are put back")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return f.use(args, true, func(ctx context.Context, d *files.Folder) error {
-			return f.print("in step")(d.Sync(ctx))
+			r, err := d.Sync(ctx)
+			if err = f.print("in step")(r, err); err == nil {
+				err = r.Err()
+			}
+			return err
 		})
 	}
 	return c

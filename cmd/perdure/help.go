@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io"
@@ -42,9 +43,13 @@ func command(words string, args cobra.PositionalArgs) *cobra.Command {
 	}
 }
 
+// helpWidth is how wide help is where nobody can tell how wide a line may be: through a pipe, for a pager.
+const helpWidth = 80
+
 // helpText says what a command is for, how to call it, examples, what is below it, and how it ends.
 func helpText(c *cobra.Command, s term.Style) string {
 	w := new(strings.Builder)
+	s.Width = cmp.Or(s.Width, helpWidth)
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.Head(title)) }
 
 	about := strings.TrimSpace(c.Long)
@@ -103,7 +108,7 @@ func everywhere(c *cobra.Command) *pflag.FlagSet {
 func helpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
-		Short: "Show the help of a command, or of a topic: " + strings.Join(topicNames(), ", "),
+		Short: "Help of a command, or of " + strings.Join(topicNames(), ", "),
 		Long: `Help shows what a command does, how to call it, examples and exit codes. Topics are the formats that people write: ` +
 			strings.Join(topicNames(), ", ") + `.
 
@@ -135,7 +140,8 @@ With --man it writes all of it as manual pages.`,
 			return writeManuals(c.Root(), *man)
 		}
 		if len(args) == 1 && topicText(args[0]) != "" {
-			_, err := io.WriteString(c.OutOrStdout(), term.Reflow(topicText(args[0]), term.WidthOf(c.OutOrStdout())))
+			w := c.OutOrStdout()
+			_, err := io.WriteString(w, term.Reflow(topicText(args[0]), cmp.Or(term.WidthOf(w), helpWidth)))
 			return err
 		}
 		at, rest, err := c.Root().Find(args)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -60,19 +59,12 @@ func writeBegun(w io.Writer, h *homeFlag, b *home.Begun, memory bool) error {
 	if h.URL != "" {
 		inForce.store = home.Shown(h.URL)
 	}
-	text := here("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
-		"\nOr talk to one:\n  perdure chat\n")
+	line := ""
 	if memory {
-		line, err := clientConfig(h, "claude", true, "", "")
-		if err != nil {
+		var err error
+		if line, err = clientConfig(h, "claude", true, "", ""); err != nil {
 			return err
 		}
-		text += fmt.Sprintf("\nMemory for coding agents, one of:\n  Claude Code  %s\n  Cursor       %s\n"+
-			"  VS Code      %s\n\nTry it:\n%s", line,
-			here("perdure mcp --no-node --config cursor")+"   (prints what goes into .cursor/mcp.json)",
-			here("perdure mcp --no-node --config vscode")+"   (prints what goes into .vscode/mcp.json)",
-			here("  perdure doc write decisions/first.md \"We keep what matters.\"\n  perdure search what matters\n"))
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return show.Next(w, b, line, here)
 }

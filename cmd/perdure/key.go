@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 )
 
@@ -93,16 +93,5 @@ func keyAcceptCommand() *cobra.Command {
 
 // printTrust prints the trust file.
 func printTrust(h *homeFlag, out *output) error {
-	lines, err := h.TrustLines()
-	if err != nil {
-		return err
-	}
-	return list(out, lines, func(w io.Writer) (err error) {
-		for _, l := range lines {
-			if err == nil {
-				_, err = io.WriteString(w, l.Text)
-			}
-		}
-		return err
-	})
+	return answers(out, show.Trusted)(h.TrustLines())
 }

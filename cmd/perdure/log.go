@@ -59,6 +59,7 @@ type logged struct {
 	talk   bool
 	heard  view.Transcriber
 	much   int // of each entry
+	seq    int64
 }
 
 // prepare checks the flags.
@@ -132,7 +133,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 func (l *logged) show(one view.Line) error {
 	if !l.talk {
 		one.Much = l.much
-		return l.add(one, func(s term.Style) string { return term.Line(one, s) })
+		return l.add(one, func(s term.Style) string { return l.apart(s, one.Seq) + term.Line(one, s) })
 	}
 	said, ok := l.heard.Said(one)
 	if !ok {
@@ -142,7 +143,16 @@ func (l *logged) show(one view.Line) error {
 }
 
 func (l *logged) said(one view.Said) error {
-	return l.add(one, func(s term.Style) string { return term.Said(&one, s, l.uncut) })
+	return l.add(one, func(s term.Style) string { return l.apart(s, one.Seq) + term.Said(&one, s, l.uncut) })
+}
+
+// apart is the line before an entry that does not follow from the one before it.
+func (l *logged) apart(s term.Style, seq int64) (line string) {
+	if seq < l.seq {
+		line = term.Beside(s) + "\n"
+	}
+	l.seq = seq
+	return line
 }
 
 // away is log of an agent behind a server.

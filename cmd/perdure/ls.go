@@ -1,26 +1,26 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/phase"
-	"github.com/perdure/perdure/view"
 )
 
 func lsCommand() *cobra.Command {
 	c := remotely(command("ls", cobra.NoArgs))
 	h, out := lookFlag(c), outputFlags(c)
 	filter := filterFlags(c)
+	var standing []string
+	wordsFlag(c, &standing, "standing", home.Standings, "only those that stand so, as the list says: "+
+		strings.Join(home.Standings, ", ")+"; may be repeated")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f, err := filter(time.Now())
 		if err != nil {
@@ -30,11 +30,16 @@ func lsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		lines, err := agents.List(c.Context(), f)
+		lines, err := home.ListStanding(c.Context(), agents, f, standing)
 		if err != nil {
 			return err
 		}
-		err = list(out, lines, func(w io.Writer) error { return listings(w, lines, time.Now()) })
+		err = list(out, lines, func(w io.Writer) error {
+			if len(lines) == 0 {
+				note(c, "%s", home.NoAgents(f, standing))
+			}
+			return show.Agents(w, lines, time.Now())
+		})
 		for i := range lines {
 			if wrong := lines[i].WrongText(); wrong != "" {
 				note(c, "%s", wrong)
@@ -48,7 +53,8 @@ func lsCommand() *cobra.Command {
 // filterFlags adds the flags that select agents.
 func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	x, f := new(home.Selection), c.Flags()
-	wordsFlag(c, &x.States, "state", phase.State(0).CanonNames()[1:], "only those in this state; may be repeated")
+	wordsFlag(c, &x.States, "state", phase.State(0).CanonNames()[1:],
+		"only those in this state of the runtime; may be repeated")
 	f.StringVar(&x.Kind, "kind", "", "only those of this kind")
 	f.StringVar(&x.Scope, "scope", "", "only those in this scope or below")
 	f.Var((*pairs)(&x.Labels), "label", "only those with this label, name=value; may be repeated")
@@ -62,31 +68,4 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 		}
 		return selected, err
 	}
-}
-
-// listings prints agents as a table. Depths have a column where some memory is not whole.
-func listings(w io.Writer, found []home.Listed, now time.Time) error {
-	s := term.StyleOf(w)
-	t := term.Table{Head: []string{"NAME", "ID", "STANDING", "SCOPE", "ENTRIES", "UPDATED", "NEXT"},
-		Tint: []func(string) string{nil, s.Dim, s.State}, Whole: "ID",
-		Drop: []string{"ENTRIES", "SCOPE", "UPDATED", "DEPTH"}}
-	parts := slices.ContainsFunc(found, func(l home.Listed) bool {
-		return l.Depth != "" && l.Depth != perdure.Full.String()
-	})
-	if parts {
-		t.Head = append(t.Head, "DEPTH")
-	}
-	for _, l := range found {
-		updated, after := "-", "-"
-		if l.Updated != 0 {
-			updated, after = view.Ago(l.Updated, now), l.Next(now)
-		}
-		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope,
-			strconv.FormatInt(l.Entries, 10), updated, after}
-		if parts {
-			cells = append(cells, l.Depth)
-		}
-		t.Add(cells...)
-	}
-	return t.Write(w)
 }

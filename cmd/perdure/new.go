@@ -96,8 +96,11 @@ func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 		return err
 	}
 	texts := map[string]any{}
+	named, _ := i.Inputs.(map[string]any)
 	for name, text := range i.inputs {
-		texts[name] = text
+		if texts[name] = text; named[name] != nil {
+			return perdure.Invalid(fmt.Errorf("input %s is given twice: with --input and in --input-json", name))
+		}
 	}
 	return f.Override(&home.IntentFile{Inputs: texts})
 }

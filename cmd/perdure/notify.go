@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/notify"
 	"github.com/perdure/perdure/view"
 )
@@ -49,21 +47,7 @@ func notifyLsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return list(out, all, func(w io.Writer) error {
-			t := term.Table{Head: []string{"DESTINATION", "TOLD", "LAST", "GIVEN UP", "WHY"}, Fold: true}
-			for _, s := range all {
-				last, why := "-", ""
-				if s.Last != 0 {
-					last = view.Moment(s.Last, time.Now())
-				}
-				if len(s.Dead) > 0 {
-					why = s.Dead[len(s.Dead)-1].Why
-				}
-				t.Add(s.Name, strconv.FormatInt(s.Sent, 10), last, strconv.FormatInt(int64(len(s.Dead))+s.Dropped, 10),
-					why)
-			}
-			return t.Write(w)
-		})
+		return list(out, all, func(w io.Writer) error { return show.Destinations(w, all) })
 	}
 	return c
 }

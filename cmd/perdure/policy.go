@@ -49,8 +49,8 @@ func policyCheckCommand() *cobra.Command {
 func policySchemaCommand() *cobra.Command {
 	c := command("policy schema", cobra.NoArgs)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		_, err := io.WriteString(c.OutOrStdout(), strings.TrimRight(policy.Schema(), "\n")+"\n")
-		return err
+		text := strings.TrimRight(policy.Schema(), "\n") + "\n"
+		return say(c, map[string]string{"text": text}, "%s", text)
 	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/view"
 )
 
 // run is the program: it performs one command line and returns its exit code. The first interrupt ends the command, the
@@ -110,7 +111,7 @@ func newRoot() *cobra.Command {
 		// cobra takes no error from help
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(term.PlainFlag(err)) })
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -197,22 +198,28 @@ func given(args int) string {
 func runGroup(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
-		c.SuggestionsMinimumDistance = 2
-		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		} else if show, _, _ := c.Find([]string{"show"}); show != c && c.HasParent() {
+			err = fmt.Errorf("%w; did you mean %s %s?", err, show.CommandPath(), view.Pasted(args[0]))
 		}
 		return perdure.Invalid(err)
 	}
 	if !c.HasParent() {
 		return c.Help()
 	}
-	var names []string
+	return perdure.Invalid(fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "),
+		strings.Join(commandNames(c), ", ")))
+}
+
+// commandNames are the commands below one.
+func commandNames(c *cobra.Command) (names []string) {
 	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
+		if sub.IsAvailableCommand() || sub.Name() == "help" {
 			names = append(names, sub.Name())
 		}
 	}
-	return perdure.Invalid(fmt.Errorf("%s needs a command: %s", strings.Join(path(c), " "), strings.Join(names, ", ")))
+	return names
 }
 
 // path names a command by its words after the program's.

@@ -79,9 +79,10 @@ func sessionLsCommand() *cobra.Command {
 	m := newMemory(c)
 	limit := c.Flags().Int("limit", 50, "list at most N, newest first")
 	c.RunE = func(*cobra.Command, []string) error {
-		return m.listed(func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+		find := func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
 			return r.Sessions(ctx, *limit)
-		})
+		}
+		return m.listed("there are no sessions yet; perdure session open begins one", find)
 	}
 	return c
 }

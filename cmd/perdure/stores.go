@@ -99,7 +99,10 @@ func gcCommand() *cobra.Command {
 				r.Kept)
 		}
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			text := func(w io.Writer, found []perdure.Collected) error { return show.Collected(w, found, *dry) }
+			text := func(w io.Writer, found []perdure.Collected) error {
+				name := func(id perdure.AgentID) string { return home.NameOf(ctx, s, id) }
+				return show.Collected(w, found, *dry, name)
+			}
 			found, err := h.Collect(ctx, s, args, *dry)
 			if len(found) == 0 || err == nil {
 				return answers(out, text)(found, err)

@@ -111,7 +111,7 @@ func dataArg(c *cobra.Command, arg string) (perdure.Data, error) {
 	}
 	d, err := perdure.DataFromJSON(text)
 	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf(`data is not JSON (text is written "so", in quotes): %w`, err))
+		return nil, perdure.Invalid(home.NotJSON("data", err))
 	}
 	return d, nil
 }

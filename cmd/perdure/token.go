@@ -3,13 +3,12 @@ package main
 import (
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/view"
 )
 
@@ -69,22 +68,7 @@ func tokenLsCommand() *cobra.Command {
 		for _, t := range all {
 			views = append(views, t.View())
 		}
-		return list(out, views, func(w io.Writer) error {
-			s := term.StyleOf(w)
-			t := term.Table{
-				Head: []string{"ID", "NAME", "KEY", "SCOPE", "EXPIRES", "VERBS"},
-				Tint: []func(string) string{s.Dim, nil, s.Dim},
-			}
-			for _, one := range views {
-				key := "-"
-				if !one.Key.IsZero() {
-					key = one.Key.Short()
-				}
-				t.Add(one.ID, view.OneLine(one.Name, 40), key, one.Scope, one.Ends(time.Now()),
-					strings.Join(one.Verbs, ","))
-			}
-			return t.Write(w)
-		})
+		return list(out, views, func(w io.Writer) error { return show.Tokens(w, views) })
 	}
 	return c
 }

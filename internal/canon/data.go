@@ -2,6 +2,7 @@ package canon
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -216,8 +217,12 @@ func (e *encoder) goNumber(v json.Number) *Rejection {
 		v = "0" // as encoding/json has it
 	}
 	d, err := DataFromJSON([]byte(v))
-	if err != nil || !isNumber(string(v)) {
+	var r *Rejection
+	switch {
+	case !isNumber(string(v)):
 		return e.reject(PredTextNumber, clip(string(v)), "a number")
+	case errors.As(err, &r):
+		return e.reject(PredTextNumber, r.Got, r.Want)
 	}
 	e.dst = append(e.dst, d...)
 	return nil

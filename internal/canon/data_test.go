@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -59,7 +60,7 @@ func TestDataRefusesWhatHasNoCanonicalForm(t *testing.T) {
 }
 
 func TestDataReadsEveryJSON(t *testing.T) {
-	d, err := DataFromJSON([]byte(" [ 1 , -0 , 1.0 , 1E2, 9223372036854775808, -9223372036854775809 ]\n"))
+	d, err := DataFromJSON([]byte(" [ 1 , -0 , 1.0 , 1E2, 9223372036854775808, -9223372036854775810e0 ]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,5 +105,28 @@ func TestDataIsJSONInsideStructs(t *testing.T) {
 	b, err := json.Marshal(v)
 	if err != nil || string(b) != `{"Args":{"a":"x","b":[1,2.5]}}` {
 		t.Errorf("got %s, %v", b, err)
+	}
+}
+
+// An integer that no 64-bit float holds is refused: rounded, it would be another one. What a float is written as stays.
+func TestAnIntegerIsNeverRounded(t *testing.T) {
+	for _, text := range []string{"18446744073709551617", "-9223372036854775809", "12345678901234567890123",
+		`{"a":[{"id":36893488147419103233}]}`} {
+		_, err := DataFromJSON([]byte(text))
+		wantPredicate(t, err, PredTextNumber)
+	}
+	if _, err := DataOf(json.Number("18446744073709551617")); !errors.Is(err, ErrRejected) {
+		t.Errorf("a json.Number is rounded: %v", err)
+	}
+	for _, text := range []string{"18446744073709551616", "18446744073709552000", "-9223372036854775808",
+		"1000000000000000000000000", "1180591620717411303424", "1.2345678901234567890", "1e22"} {
+		d, err := DataFromJSON([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if again, err := DataFromJSON(d.JSON()); err != nil || !bytes.Equal(again, d) {
+			t.Errorf("%s: %s became %s, %v", text, d.JSON(), again.JSON(), err)
+		}
 	}
 }

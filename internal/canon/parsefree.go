@@ -52,7 +52,21 @@ func (p *parser) freeNumber() *Rejection {
 		p.dst = AppendUint(p.dst, u)
 		return nil
 	}
+	if !Exact(string(token)) {
+		r := p.reject(PredTextNumber, at, clip(string(token)), "an integer between -2^63 and 2^64-1, or one that a "+
+			"64-bit float holds exactly")
+		r.Hint = "write it as text, in quotes"
+		return r
+	}
 	return p.putFloat(token, at)
+}
+
+// Exact reports whether an integer in digits is what a 64-bit float holds, or the shortest way to write that: nothing
+// is lost of one, nor of a float that was written as digits.
+func Exact(digits string) bool {
+	f, err := strconv.ParseFloat(digits, 64)
+	return err != nil || // it is refused as no float at all
+		strconv.FormatFloat(f, 'f', 0, 64) == digits || strconv.FormatFloat(f, 'f', -1, 64) == digits
 }
 
 // freeText reads a schema-less string: text, or one of the escapes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ import (
 
 // quitWords leave a conversation, and helpWords ask what there is.
 var quitWords, helpWords = []string{"/quit", "/exit", "/q"}, []string{"/help", "/?"}
+
+// slashWord is one line that looks like a command; the path of a file has more slashes.
+var slashWord = regexp.MustCompile(`^/[a-z]+( [^\n]*)?$`)
 
 // Asker asks a person about actions, each shown whole. It is to be closed.
 type Asker struct {

@@ -46,12 +46,16 @@ func Removed(w io.Writer, d *workspace.Document) error {
 
 // Documents prints documents as a table.
 func Documents(w io.Writer, docs []*workspace.Document) error {
-	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"}}
+	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"},
+		Whole: "PATH", Drop: []string{"SIZE", "VISIBILITY", "KIND", "VERSION", "WRITTEN", "TITLE"}}
 	now := time.Now()
 	for _, d := range docs {
 		title := view.OneLine(d.Title, 60)
 		if len(d.Beside) > 0 {
 			title += fmt.Sprintf(" (%d versions)", 1+len(d.Beside))
+		}
+		if d.Open() {
+			title += " (open)"
 		}
 		if d.Gone {
 			title = "(removed)"
@@ -86,7 +90,10 @@ func Found(w io.Writer, found []*workspace.Found) error {
 		if where == "" {
 			where = fmt.Sprintf("%s@%d", view.CommandName(f.Called, f.Agent), f.Seq)
 		}
-		fmt.Fprintf(&b, "%s  %s  %s", view.InLine(where), f.Kind, f.Time.Go().Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(&b, "%s  %s", view.InLine(where), f.Kind)
+		if f.Time != 0 { // what begins the memory of a role has none
+			fmt.Fprintf(&b, "  %s", f.Time.Go().Local().Format("2006-01-02 15:04"))
+		}
 		if f.Title != "" {
 			fmt.Fprintf(&b, "  %s", view.OneLine(f.Title, 80))
 		}
@@ -127,6 +134,11 @@ func Imported(w io.Writer, v *imports.Imported, note Note) error {
 	return err
 }
 
+// wouldBe are what becomes of files as what a sync would do.
+var wouldBe = map[string]string{files.Taken: "take", files.Conflict: "merge", files.Written: "write",
+	files.Removed: "remove", files.Deleted: "delete", files.PutBack: "put back", files.Refused: "refuse",
+	files.Waits: "wait for"}
+
 // Synced says what a sync of a folder did, or would do; else that all is as still says.
 func Synced(w io.Writer, r *files.Report, still string, note Note) error {
 	for _, text := range r.Notes {
@@ -134,15 +146,22 @@ func Synced(w io.Writer, r *files.Report, still string, note Note) error {
 	}
 	var b strings.Builder
 	for _, x := range r.Changes {
-		fmt.Fprintf(&b, "%-9s %s", x.Status, view.InLine(x.File))
+		status := x.Status
+		if r.Dry {
+			status = "would " + wouldBe[status]
+		}
+		fmt.Fprintf(&b, "%-9s %s", status, view.InLine(x.File))
 		if x.Why != "" {
 			b.WriteString(": " + view.OneLine(x.Why, 200))
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s: %d files of %s", view.InLine(r.Dir), r.Files, r.Role)
+	fmt.Fprintf(&b, "%s: %s of %s", view.InLine(r.Dir), view.Several(int64(r.Files), "file"), r.Role)
 	if len(r.Changes) == 0 {
 		b.WriteString(", " + still)
+	}
+	if r.Dry && len(r.Changes) > 0 {
+		b.WriteString("; nothing was changed: perdure files sync does it")
 	}
 	if r.Commit != "" {
 		b.WriteString(", committed as " + r.Commit)

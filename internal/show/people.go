@@ -144,6 +144,8 @@ func (f *People) Resting(r *home.Rest) error {
 	case !r.Idle && f.talk.Follow: // said already
 	case !r.Idle:
 		f.Tell("it is in the middle of a turn; press Enter to go on, or say something")
+	case r.Until != 0 && !f.seen: // who writes it has gone, or has the next thing to say ready
+		f.Tell(r.Said)
 	case r.Until != 0:
 		f.Tell(fmt.Sprintf("%s; it goes on by itself while you are here, and you can say something meanwhile", r.Said))
 	default:
@@ -206,6 +208,7 @@ func (f *People) message(ctx context.Context, q *Asker, r *home.Rest) (in home.I
 	for {
 		text, err := f.in.Ask(ctx, term.Prompt{Text: "> ", More: "… ", Message: true, History: f.talk.Words,
 			Stirred: q.stirred, Stale: q.stale})
+		spaced := strings.HasPrefix(text, " ")
 		switch text = strings.TrimSpace(text); {
 		case errors.Is(err, io.EOF):
 			return in, true, nil
@@ -215,6 +218,10 @@ func (f *People) message(ctx context.Context, q *Asker, r *home.Rest) (in home.I
 			return in, err == nil, err
 		case slices.Contains(helpWords, text):
 			f.Tell(chatHelp)
+		case err == nil && !spaced && slashWord.MatchString(text):
+			word, _, _ := strings.Cut(text, " ")
+			f.Tell("there is no command " + word + "; /help says what there is. To say it to the agent, begin with a " +
+				"space")
 		case text == "" && r.Asks:
 			continue // there is nothing to go on with
 		default:

@@ -123,8 +123,8 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 	for i := range t.Passed {
 		one := &t.Passed[i]
 		name := view.CommandName(one.Name, one.Agent)
-		passed(&b, name, "came from "+view.InLine(t.Peer), ", where it was new here", one.Pulled)
-		passed(&b, name, "went to "+view.InLine(t.Peer), ", where it was new", one.Pushed)
+		passed(&b, name, "came from "+view.InLine(t.Peer), ", and it is new here", "; held: ", one.Pulled)
+		passed(&b, name, "went to "+view.InLine(t.Peer), ", where it was new", "; held there: ", one.Pushed)
 		if one.Kept != "" {
 			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
 		}
@@ -157,18 +157,20 @@ func tally(t *home.Transfer) string {
 	if moved > 0 {
 		text = fmt.Sprintf("%s, %s passed", view.Several(moved, "agent"), view.Several(t.Entries, "entry"))
 	}
-	text += fmt.Sprintf("; %d the same already", t.Same)
+	if t.Same > 0 || len(t.Failed) == 0 {
+		text += fmt.Sprintf("; %d the same already", t.Same)
+	}
 	if kept > 0 {
 		text += fmt.Sprintf("; %d not passed on", kept)
 	}
 	if n := len(t.Failed); n > 0 {
-		text += fmt.Sprintf("; %d refused", n)
+		text += fmt.Sprintf("; %d failed", n)
 	}
 	return text + "\n"
 }
 
 // passed says what of an agent went one way; nil: nothing.
-func passed(b *strings.Builder, name, way, created string, r *exchange.Receipt) {
+func passed(b *strings.Builder, name, way, created, held string, r *exchange.Receipt) {
 	if r == nil {
 		return
 	}
@@ -177,7 +179,7 @@ func passed(b *strings.Builder, name, way, created string, r *exchange.Receipt) 
 		b.WriteString(created)
 	}
 	if r.Held != "" {
-		b.WriteString("; held: " + view.InLine(r.Held))
+		b.WriteString(held + view.InLine(r.Held))
 	}
 	b.WriteString("\n")
 }
@@ -219,14 +221,15 @@ func Exported(w io.Writer, found []home.SetMember) error {
 }
 
 // Collected says what was dropped, or would be.
-func Collected(w io.Writer, found []perdure.Collected, dry bool) error {
+func Collected(w io.Writer, found []perdure.Collected, dry bool, name func(perdure.AgentID) string) error {
 	dropped := "dropped"
 	if dry {
 		dropped = "would drop"
 	}
 	var b strings.Builder
 	for _, g := range found {
-		fmt.Fprintf(&b, "%s: %s %d bodies, %d bytes, by the %s\n", g.Agent.Short(), dropped, g.Entries, g.Bytes, g.Rule)
+		fmt.Fprintf(&b, "%s: %s %s, %s, by the %s\n", name(g.Agent), dropped, view.Several(g.Entries, "body"),
+			view.Several(g.Bytes, "byte"), g.Rule)
 	}
 	if len(found) == 0 {
 		b.WriteString("nothing to drop: no body has expired\n")
@@ -269,7 +272,7 @@ func Begun(w io.Writer, h *home.Begun) error {
 	advisor, file := h.Advisor, filepath.Join(h.Home, home.NodeFileName)
 	switch {
 	case advisor == "":
-		advisor = "none: name one in " + file
+		advisor = "none: write advisor: anthropic:MODEL (or openai:MODEL, gemini:MODEL, script:FILE) into " + file
 	case h.Because != "":
 		advisor += ", because " + h.Because
 	}
@@ -279,6 +282,25 @@ func Begun(w io.Writer, h *home.Begun) error {
 			"gemini:MODEL) in "+file+", and its key in the environment")
 	}
 	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Next says what to do with a home that was made; with the line that gives Claude Code its memory also how clients get
+// that. Typed is a text in which commands are as they are typed here.
+func Next(w io.Writer, h *home.Begun, claude string, typed func(string) string) error {
+	text := ""
+	if h.Advisor != "" { // else they would come to nothing
+		text = typed("\nNow have an agent work:\n  perdure new \"say hello\"\n  perdure run say-hello\n" +
+			"\nOr talk to one:\n  perdure chat\n")
+	}
+	if claude != "" {
+		text += "\nMemory for coding agents, one of:\n  Claude Code  " + claude + "\n" +
+			typed("  Cursor       perdure mcp --no-node --config cursor   (prints what goes into .cursor/mcp.json)\n"+
+				"  VS Code      perdure mcp --no-node --config vscode   (prints what goes into .vscode/mcp.json)\n\n"+
+				"Try it:\n  perdure doc write decisions/first.md \"We keep what matters.\"\n"+
+				"  perdure search what matters\n")
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Checked prints the rows of what was verified, and colours what is good and what is not.
 func Checked(w io.Writer, rows []view.PageRow, ok bool) error {
-	return Rows(w, rows, false, func(s term.Style, row view.PageRow) (label, text string) {
+	return Rows(w, rows, func(s term.Style, row view.PageRow) (label, text string) {
 		tint := s.Good
 		switch {
 		case row.Label == home.LabelWrong:
@@ -31,7 +31,7 @@ func Checked(w io.Writer, rows []view.PageRow, ok bool) error {
 // Summary prints the rows of what people read of an agent. Typed is a text in which commands are as they are typed
 // here.
 func Summary(w io.Writer, rows []view.PageRow, typed func(string) string) error {
-	return Rows(w, rows, true, func(s term.Style, r view.PageRow) (label, text string) {
+	return Rows(w, rows, func(s term.Style, r view.PageRow) (label, text string) {
 		text = r.Text + typed(r.Do)
 		switch r.Label {
 		case "standing":
@@ -43,10 +43,10 @@ func Summary(w io.Writer, rows []view.PageRow, typed func(string) string) error 
 	})
 }
 
-// Rows prints rows for people; those that are folded go on below.
-func Rows(w io.Writer, rows []view.PageRow, fold bool, tint func(term.Style, view.PageRow) (label, text string)) error {
+// Rows prints rows for people; what has no room in a line goes on below.
+func Rows(w io.Writer, rows []view.PageRow, tint func(term.Style, view.PageRow) (label, text string)) error {
 	s := term.StyleOf(w)
-	t := term.Table{Fold: fold, Tint: []func(string) string{s.Head}}
+	t := term.Table{Fold: true, Tint: []func(string) string{s.Head}}
 	for _, r := range rows {
 		t.Add(tint(s, r))
 	}

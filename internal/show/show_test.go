@@ -57,7 +57,7 @@ func TestNothingShownLeavesItsLine(t *testing.T) {
 
 func TestAnEmptyCollectionIsSaid(t *testing.T) {
 	var b strings.Builder
-	if err := show.Collected(&b, nil, false); err != nil || !strings.HasPrefix(b.String(), "nothing to drop") {
+	if err := show.Collected(&b, nil, false, nil); err != nil || !strings.HasPrefix(b.String(), "nothing to drop") {
 		t.Errorf("got %q, %v, want that there is nothing to drop", b.String(), err)
 	}
 }

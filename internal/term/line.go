@@ -30,7 +30,9 @@ func Said(said *view.Said, s Style, whole bool) string {
 		}
 		return strings.TrimRight(Folded("  "+s.Dim(head)+" ", Columns(head)+3, text, s.Width), "\n")
 	default:
-		text = view.OneLine(text, 0)
+		if text = view.OneLine(text, 0); !whole {
+			text = view.Cut(text, view.ScreenText)
+		}
 	}
 	if text == "" {
 		return s.Head(head)
@@ -63,7 +65,17 @@ func LineAfter(l view.Line, s Style, head string, width int) string {
 	seq := fmt.Sprintf("%5d", l.Seq)
 	at := stamp(l.Time.Go().Local(), s.Width)
 	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.Dim(at), kind, pad)
-	return strings.TrimSuffix(Folded(head, width+len(seq)+2+len(at)+2+8+2+9+2, l.Said(), s.Width), "\n")
+	width += len(seq) + 2 + len(at) + 2 + 8 + 2 + 9 + 2
+	return strings.TrimSuffix(folded(head, width, l.Said(), s.Width, leastSaid), "\n")
+}
+
+// leastSaid is the least room for what an entry says beside its head: with less it stands below, where more words fit a
+// line.
+const leastSaid = 46
+
+// Beside is the line between entries that were written apart and merged.
+func Beside(s Style) string {
+	return s.Dim("       written apart from the entries above, and merged with them:")
 }
 
 // wideLog is how many columns a terminal has that has room for a whole time beside what an entry says.

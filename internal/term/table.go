@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure/view"
 )
@@ -42,7 +41,7 @@ func (t *Table) Write(w io.Writer) error {
 	width := make([]int, len(all[0]))
 	for _, row := range all {
 		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+			width[i] = max(width[i], columnsOf(cell))
 		}
 	}
 	s, columns := StyleOf(w), WidthOf(w)
@@ -65,7 +64,7 @@ func (t *Table) Write(w io.Writer) error {
 			cell = shortened(cell, width[i], t.Fold)
 			pad := ""
 			if i < len(row)-1 {
-				pad = strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+				pad = strings.Repeat(" ", width[i]-columnsOf(cell)+2)
 				before += width[i] + 2
 			}
 			switch {
@@ -84,14 +83,33 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// leastColumn is how narrow a column of a table may become.
-const leastColumn = 8
+const (
+	// leastColumn is how narrow a column of a table may become.
+	leastColumn = 8
+	// leastFirst is the same for the first column, which says what a row is about, as long as others can be dropped.
+	leastFirst = 24
+)
+
+// columnsOf is how wide a cell is; the program's own sequences take no room.
+func columnsOf(cell string) (n int) {
+	for {
+		before, rest, own := strings.Cut(cell, ownMark)
+		if n += Columns(before); !own {
+			return n
+		}
+		_, cell, _ = strings.Cut(rest, ownMark)
+	}
+}
 
 // narrowed is the table without the next column that it can do without, if a terminal has no room for all; else nil.
 func (t *Table) narrowed(width []int, columns int) *Table {
 	need, whole := 2*(len(width)-1), slices.Index(t.Head, t.Whole)
 	for i, w := range width {
-		if i != whole {
+		switch i {
+		case whole:
+		case 0:
+			w = min(w, leastFirst)
+		default:
 			w = min(w, leastColumn)
 		}
 		need += w
@@ -140,8 +158,9 @@ func fit(width []int, whole, columns int) {
 
 // shortened is a cell that fits its column; one that is folded fits below.
 func shortened(cell string, width int, fold bool) string {
-	if fold || strings.Contains(cell, ownMark) || utf8.RuneCountInString(cell) <= width {
+	if fold || strings.Contains(cell, ownMark) || Columns(cell) <= width {
 		return cell
 	}
-	return string([]rune(cell)[:width-1]) + "…"
+	head, _ := breakAt(cell, width-1)
+	return head + "…"
 }

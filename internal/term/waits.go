@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -8,8 +9,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// WriteWaits prints it for people: what is asked, the action as far as a list has room for it, who is asked and until
-// when, and then how to answer.
+// WriteWaits prints it for people: what is asked, the action, who is asked and until when, and then how to answer; in
+// brief one line of each.
 func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error {
 	s, width := StyleOf(w), WidthOf(w)
 	for i := range found {
@@ -18,28 +19,25 @@ func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		if name == "" {
 			name = one.Agent.Short()
 		}
-		what := view.OneLine(one.Head(), 0)
-		if brief {
-			what = view.OneLine(one.What, view.LineWidth)
-		}
-		var b strings.Builder
 		shown := view.ShownName(name)
+		if brief {
+			if err := writeBriefly(w, one, shown, now); err != nil {
+				return err
+			}
+			continue
+		}
+		what := view.OneLine(one.Head(), 0)
+		var b strings.Builder
 		b.WriteString(Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", Columns(shown)+2+len(one.Kind)+2,
 			what+", "+view.Ago(one.Since, now), width))
 		row := func(text string) { b.WriteString(Wrapped("    ", text, width, s.Dim)) }
-		if one.Action != nil && !brief {
+		if one.Action != nil {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
 		for _, r := range one.Sheet(now) {
-			if brief {
-				break
-			}
 			for _, text := range r.Text {
 				row(strings.TrimSpace(r.Label + " " + text))
 			}
-		}
-		if brief {
-			row(one.Circumstances(now))
 		}
 		if one.Answer == "" {
 			row(one.Others)
@@ -51,4 +49,16 @@ func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 		}
 	}
 	return nil
+}
+
+// writeBriefly prints one thing in one line, cut to fit.
+func writeBriefly(w io.Writer, one *view.Wait, name string, now time.Time) error {
+	s, since := StyleOf(w), ", "+view.Ago(one.Since, now)
+	room := view.LineWidth
+	if width := WidthOf(w); width > 0 {
+		room = max(width-Columns(name+"  "+one.Kind+"  "+since), minRoom)
+	}
+	_, err := fmt.Fprintln(w, s.Head(name)+"  "+s.Warn(one.Kind)+"  "+shortened(view.OneLine(one.What, 0), room, false)+
+		since)
+	return err
 }

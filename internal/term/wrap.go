@@ -7,28 +7,43 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Reflow is text whose lines fit a terminal: paragraphs are filled, and lines that begin with a space go on under their
-// last column. A width of zero leaves it as it is.
+// Reflow is text whose lines fit a width: paragraphs are filled, and lines that begin with a space go on under their
+// last column, with the lines below that begin there. An example is left as it is: people copy it. A width of zero
+// leaves all as it is.
 func Reflow(text string, width int) string {
 	if width < minRoom {
 		return text
 	}
-	var out, paragraph []string
-	fill := func() {
-		if len(paragraph) > 0 {
-			out = append(out, Hang(strings.Join(paragraph, " "), 0, width))
-			paragraph = nil
-		}
-	}
+	var out []string
+	asIs := map[int]bool{}
+	open, column, example := false, 0, false // whether the last line may go on, and where
 	for line := range strings.SplitSeq(text, "\n") {
-		if line != "" && line[0] != ' ' {
-			paragraph = append(paragraph, line)
-			continue
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if line != "" && indent == 0 {
+			example = line == "Example" || line == "Examples"
 		}
-		fill()
-		out = append(out, Hang(line, LastColumn(line), width))
+		switch last := len(out) - 1; {
+		case line == "" || example:
+			out, open, asIs[len(out)] = append(out, line), false, true
+		case open && indent == column && (indent == 0 || LastColumn(line) == column):
+			out[last] += " " + line[indent:]
+		default:
+			out, column = append(out, line), LastColumn(line)
+			open = indent == 0 || column > indent
+			if indent == 0 {
+				column = 0
+			}
+		}
 	}
-	fill()
+	for i, line := range out {
+		column := 0
+		if strings.HasPrefix(line, " ") {
+			column = LastColumn(line)
+		}
+		if !asIs[i] {
+			out[i] = Hang(line, column, width)
+		}
+	}
 	return strings.Join(out, "\n")
 }
 
@@ -71,13 +86,18 @@ func Wrapped(label, text string, width int, tint func(string) string) string {
 
 // Folded is text behind a head that takes so many columns, broken to a width.
 func Folded(head string, indent int, text string, width int) string {
+	return folded(head, indent, text, width, minRoom)
+}
+
+// folded is Folded with text below its head where it would have less than so much room.
+func folded(head string, indent int, text string, width, least int) string {
 	room := width - indent
 	if width < minRoom || Columns(text) <= room {
 		return strings.TrimRight(head+text, " ") + "\n"
 	}
 	var b strings.Builder
 	mark := ""
-	if room < minRoom { // the text begins below its head
+	if room < least { // the text begins below its head
 		b.WriteString(strings.TrimRight(head, " ") + "\n")
 		head, indent, room, mark = "    ", 4, width-4, "> "
 	}

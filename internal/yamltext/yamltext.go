@@ -3,9 +3,13 @@ package yamltext
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // maxPairs bounds how many keys are compared with each other in a text: the decoder compares each key of a mapping with
@@ -68,4 +72,24 @@ func Unmarshal(text []byte, to any) error {
 		return err
 	}
 	return yaml.Unmarshal(text, to)
+}
+
+// ErrRounds is that a number would not be kept as it was written.
+var ErrRounds = errors.New("it has too many digits to be kept exactly; write it as text, in quotes")
+
+// Exact refuses (ErrRounds) a number that a decoder would round without a word, anywhere in a node: an integer of so
+// many digits that it becomes a float which is another one. What is in quotes is text, and no number.
+func Exact(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!float" {
+		digits := strings.ReplaceAll(strings.TrimPrefix(n.Value, "+"), "_", "")
+		if strings.Trim(digits, "-0123456789") == "" && !canon.Exact(digits) {
+			return fmt.Errorf("line %d: %s: %w", n.Line, n.Value, ErrRounds)
+		}
+	}
+	for _, inner := range n.Content {
+		if err := Exact(inner); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -105,8 +105,11 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 
 // vacant refuses a path at which there is something.
 func vacant(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already, or cannot be looked at: a backup overwrites nothing", path)
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return fmt.Errorf("%s is there already: a backup overwrites nothing", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	return nil
 }

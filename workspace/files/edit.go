@@ -7,14 +7,18 @@ import (
 	"time"
 )
 
-// edited takes in what a person changed, and shows what became of it.
-func (s *syncing) edited(ctx context.Context, file string, r *record, src source, there *content) error {
+// edited takes in what a person changed, and shows what became of it. Both says that memory was changed as well.
+func (s *syncing) edited(ctx context.Context, file string, r *record, src source, there *content, both bool) error {
 	if len(there.raw) == 0 && r.base != nil && *r.base != "" && time.Since(there.info.ModTime()) < settle {
 		return errWaits
 	}
 	if s.looks {
+		why := ""
+		if both {
+			why = "its document was changed as well; what does not go together with that is a conflict"
+		}
 		s.report.Files++
-		s.add(file, Taken, "")
+		s.add(file, Taken, why)
 		return nil
 	}
 	r.incoming = &there.text

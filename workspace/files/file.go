@@ -89,7 +89,8 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 	if ok && r.base != nil && s.restored(file, there) {
 		return s.again(ctx, file, r, there, text, versions)
 	}
-	return s.edited(ctx, file, r, src, there)
+	both := ok && (r.base == nil || text != *r.base)
+	return s.edited(ctx, file, r, src, there, both)
 }
 
 // again projects a file anew that git put back to an earlier state.

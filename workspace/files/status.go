@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Status says what a sync would do, and does nothing. A conflict shows only once it is synced.
+// Status says what a sync would do, and does nothing. Where a file and memory were both changed, only a sync shows
+// whether the two go together.
 func (f *Folder) Status(ctx context.Context) (*Report, error) {
 	f.looks = true
 	defer func() { f.looks = false }()
@@ -18,5 +19,6 @@ func (f *Folder) Status(ctx context.Context) (*Report, error) {
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
 	}
+	s.report.Dry = true
 	return s.report, nil
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -27,6 +29,8 @@ type Change struct {
 	File   string `json:"file"`
 	Status string `json:"status"`
 	Why    string `json:"why,omitempty"`
+
+	unseen bool // it is no file at all, so that nobody changed it
 }
 
 // Report is what a sync did. Files that needed nothing are not in it.
@@ -37,6 +41,32 @@ type Report struct {
 	Changes []Change `json:"changes"`
 	Commit  string   `json:"commit,omitempty"` // the short name of the commit that was made
 	Notes   []string `json:"notes,omitempty"`
+	Dry     bool     `json:"dry,omitempty"` // nothing was done: it is what a sync would do
+}
+
+// Err says of how many files somebody has to look at what became of them; nil: of none.
+func (r *Report) Err() error {
+	conflicts, refused := int64(0), int64(0)
+	for _, c := range r.Changes {
+		switch {
+		case c.Status == Conflict:
+			conflicts++
+		case c.Status == Refused && !c.unseen:
+			refused++
+		}
+	}
+	var parts []string
+	if conflicts > 0 {
+		parts = append(parts, fmt.Sprintf("%d with a conflict", conflicts))
+	}
+	if refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d refused", refused))
+	}
+	if parts == nil {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("%s: some files need a person: %s", r.Dir, strings.Join(parts, ", ")),
+		"correct them as it says above, and sync again")
 }
 
 // Sync brings a folder and memory together: what people changed is taken in, and what memory says is projected. Done
@@ -179,7 +209,8 @@ func (s *syncing) listed(d *workspace.Document) {
 	file, ok := s.plan.fileOf(at)
 	switch {
 	case !ok:
-		s.add(d.Path, Refused, "a file of that name would be hidden, or is something else; it is in memory only")
+		s.report.Changes = append(s.report.Changes, Change{d.Path, Refused,
+			"a file of that name would be hidden, or is something else; it is in memory only", true})
 	case s.sources[file] != nil: // two memories have it: which counts, reading says
 		s.current[file] = ""
 	default:
@@ -188,7 +219,7 @@ func (s *syncing) listed(d *workspace.Document) {
 }
 
 func (s *syncing) add(file, status, why string) {
-	s.report.Changes = append(s.report.Changes, Change{file, status, why})
+	s.report.Changes = append(s.report.Changes, Change{file, status, why, false})
 }
 
 // all syncs every file, the pages last: they follow from the others.

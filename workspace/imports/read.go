@@ -279,7 +279,15 @@ func (r *reader) document(x workspace.Foreign, f *file, key string) error {
 func (r *Read) Counts() []string {
 	var all []string
 	for _, what := range slices.Sorted(maps.Keys(r.Left)) {
-		all = append(all, fmt.Sprintf("%d %s", r.Left[what], what))
+		n := r.Left[what]
+		if n == 1 {
+			words := strings.SplitN(what, " ", 3)
+			for i, word := range words[:min(2, len(words))] {
+				words[i] = strings.TrimSuffix(word, "s")
+			}
+			what = strings.Join(words, " ")
+		}
+		all = append(all, fmt.Sprintf("%d %s", n, what))
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/yamltext"
 )
 
 // Item is a value of a script or an advice, and where it stands.
@@ -122,6 +123,10 @@ func (i Item) scalar(n *yaml.Node) (Item, error) {
 		}
 		i.V = v
 	case "!!float":
+		if yamltext.Exact(n) != nil {
+			err = yamltext.ErrRounds
+			break
+		}
 		var v float64
 		err = n.Decode(&v)
 		i.V = v

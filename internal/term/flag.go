@@ -1,0 +1,17 @@
+package term
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+var goNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
+
+// PlainFlag is what is wrong with a flag, in the words of people who know no Go.
+func PlainFlag(err error) error {
+	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
+		return errors.New(strings.Replace(text, "invalid syntax", "it is no such number", 1))
+	}
+	return err
+}

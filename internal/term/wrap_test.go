@@ -1,0 +1,45 @@
+package term
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestHelpFitsAWidthAndLeavesExamples(t *testing.T) {
+	t.Parallel()
+	const example = "Example\n\n  perdure something --that must --not be --broken\n"
+	text := "One paragraph of\ntwo lines.\n\n  word      what it means, which goes\n            on here\n" +
+		"  other     more\n\n" + example
+	got := Reflow(text, 30)
+	want := "One paragraph of two lines.\n\n  word      what it means,\n            which goes on here\n" +
+		"  other     more\n\n" + example
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if Reflow(text, 0) != text {
+		t.Error("without a width it is left as it is")
+	}
+}
+
+func TestACellIsAsWideAsItIsSeen(t *testing.T) {
+	t.Parallel()
+	if n := columnsOf(Style{on: true}.Bad("wrong") + "日本"); n != len("wrong")+4 {
+		t.Errorf("got %d columns, want %d", n, len("wrong")+4)
+	}
+	if got := shortened("日本語の目標", 6, false); got != "日本…" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAFlagIsToldWithoutGo(t *testing.T) {
+	t.Parallel()
+	err := errors.New(`invalid argument "x" for "--calls" flag: strconv.ParseInt: parsing "x": invalid syntax`)
+	got := PlainFlag(err).Error()
+	if strings.Contains(got, "strconv") || !strings.HasSuffix(got, "it is no such number") {
+		t.Errorf("got %s", got)
+	}
+	if other := errors.New("unknown flag: --x"); PlainFlag(other) != other {
+		t.Error("another error is left as it is")
+	}
+}
