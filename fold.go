@@ -285,14 +285,6 @@ type Conflict struct {
 // conflictVoid is what a conflict says of a void entry. Snapshots have it in them: it never changes.
 const conflictVoid = "entry of a revoked key, written where the revocation was not known: it counts for nothing"
 
-// Void reports whether an entry is of a revoked key, written where the revocation was not known, so that it counts for
-// nothing.
-func (f *Fold) Void(e *Entry) bool {
-	return slices.Contains(f.Revoked, e.Origin) && slices.ContainsFunc(f.Conflicts, func(c Conflict) bool {
-		return c.Entry == e.Name && c.What == conflictVoid
-	})
-}
-
 // Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
 type Snapshot struct {
 	Fold Fold `canon:"1,fold"`

@@ -42,7 +42,8 @@ func (a *Agent) next() *Agent {
 type link struct {
 	*Entry
 	before *link
-	unseen // the acts folded before it that are not in its past
+	unseen      // the acts folded before it that are not in its past
+	void   bool // of a revoked key: see Counting
 }
 
 // Fold is what memory comes to. It must not be changed.

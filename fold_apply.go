@@ -104,6 +104,7 @@ func (a *Agent) push(e *Entry) (bool, error) {
 func (a *Agent) link(e *Entry, void bool, past Head) {
 	a.turn()
 	a.hold(e, past.unseen)
+	a.cur.last.void = void
 	if !void {
 		a.authors = a.wrote(e)
 	}
@@ -444,7 +445,7 @@ type revocation struct {
 // voidUnseen finds the entries of revoked keys that the author of a revocation had not seen. Key changes are never
 // void: whoever could make one was the owner, and of two that exclude each other nobody can tell which is right. It
 // follows 64 revocations at a time, so that a memory in which one key is revoked on every branch costs no more than
-// others.
+// others. ErrBehind says that there may be more before base.
 func (a *Agent) voidUnseen(entries []*Entry, revocations []revocation, base *Fold, found map[Hash]bool) error {
 	place := make(map[Hash]int, len(entries))
 	for i, e := range entries {
@@ -464,6 +465,7 @@ func (a *Agent) voidUnseen(entries []*Entry, revocations []revocation, base *Fol
 			}
 		}
 	}
+	behind := false
 	past := make([]uint64, len(place)) // which revocations of the batch have the entry in their past
 	for batch := range slices.Chunk(revocations, 64) {
 		a.fold.work += int64(len(past))
@@ -487,9 +489,10 @@ func (a *Agent) voidUnseen(entries []*Entry, revocations []revocation, base *Fol
 			}
 		}
 		all := uint64(1)<<len(batch) - 1
-		if slices.ContainsFunc(past[n:], func(bits uint64) bool { return bits != all }) {
-			return ErrBehind
-		}
+		behind = behind || slices.ContainsFunc(past[n:], func(bits uint64) bool { return bits != all })
+	}
+	if behind {
+		return ErrBehind
 	}
 	return nil
 }

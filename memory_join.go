@@ -14,12 +14,20 @@ import (
 // What it costs depends on what is new, unless some of it belongs before the snapshot that the agent is loaded from:
 // then the whole memory is folded. It ranges over entries several times.
 func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
-	a, added, err := t.join(ctx, s, id, entries)
-	if err != nil {
-		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
+	for try := 1; ; try++ {
+		a, added, err := t.join(ctx, s, id, entries)
+		if err == nil {
+			return a, added, nil
+		}
+		if !errors.Is(err, ErrConflict) || try == joinTries {
+			return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
+		}
+		// Others wrote to it. If that was a collection, what could be folded a moment ago may not be now.
 	}
-	return a, added, nil
 }
+
+// joinTries bounds how often a join begins again because others wrote to the agent.
+const joinTries = 20
 
 func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
 	here, err := t.Load(ctx, s, id)
@@ -50,7 +58,11 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 	if err != nil {
 		return nil, 0, err
 	}
-	return t.joined(ctx, s, id, next, fresh)
+	added, err := here.addTo(ctx, s, fresh)
+	if err != nil {
+		return nil, 0, err
+	}
+	return next, added, nil
 }
 
 // joinEarlier is Join of entries some of which belong before what here was loaded from.
@@ -63,29 +75,26 @@ func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh ite
 	if err := t.Joins(here, Memory(ctx, s, id), fresh, func(Hash) bool { return false }); err != nil {
 		return nil, 0, err
 	}
-	return t.joined(ctx, s, id, nil, fresh)
+	added, err := here.addTo(ctx, s, fresh)
+	if err != nil {
+		return nil, 0, err
+	}
+	next, err := Load(ctx, s, id)
+	return next, added, err
 }
 
-// joined makes entries durable that turn an agent into next; nil: load it.
-func (t *Trust) joined(ctx context.Context, s Store, id AgentID, next *Agent, fresh iter.Seq2[*Entry, error]) (*Agent,
-	int, error) {
-	added := 0
+// addTo makes entries durable that the agent lacks, if it is still what the store has, and says how many these are.
+func (a *Agent) addTo(ctx context.Context, s Store, fresh iter.Seq2[*Entry, error]) (added int, err error) {
 	for _, err := range fresh {
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		added++
 	}
 	if added > 0 {
-		if err := PutAll(ctx, s, id, fresh); err != nil {
-			return nil, 0, err
-		}
+		err = putOn(ctx, s, a.ID(), a.Heads(), fresh)
 	}
-	if next != nil {
-		return next, added, nil
-	}
-	next, err := Load(ctx, s, id)
-	return next, added, err
+	return added, err
 }
 
 // lacking is the entries but those that are there.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/entropy"
-	"github.com/perdure/perdure/internal/turns"
 	"github.com/perdure/perdure/seal"
 )
 
@@ -66,8 +65,6 @@ type Node struct {
 
 	schemas map[string]any // of the arguments of tools
 	unfit   error          // why no agent can be worked on with these tools
-
-	pruning turns.Turns[AgentID] // of who records a collection and drops bodies, and who puts entries beside others
 
 	mu    sync.Mutex
 	cache cache

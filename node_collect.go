@@ -116,19 +116,10 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err := s.rehearse(n, entries, next); err != nil {
 		return Collected{}, err
 	}
-	// What this node puts beside comes before the record, which then conflicts, or after the end, and is refused.
-	end, err := n.pruning.Take(ctx, id)
-	if err != nil {
+	if s.Bytes, err = n.prune(ctx, pruner, a, next, s.names, entries...); err != nil {
 		return Collected{}, err
 	}
-	defer end()
-	if err := n.append(ctx, a, next, entries...); err != nil {
-		return Collected{}, err
-	}
-	if len(s.names) > 0 {
-		s.Bytes, err = pruner.Prune(ctx, id, s.names...)
-	}
-	return s.Collected, err
+	return s.Collected, nil
 }
 
 // survey is what there is to collect of an agent.

@@ -123,51 +123,60 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) ||
 		(w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
 	lasting, pending := context.WithoutCancel(ctx), w.pending
-	end, err := w.n.pruning.Take(lasting, id)
-	if err != nil {
-		return err
+	put := func(entries []*Entry) error {
+		return w.insist(ctx, true, func() error { return w.n.beside(lasting, id, entries...) })
 	}
-	defer end()
-	if all = all && !w.tooLate(lasting, id); len(done) > 0 && all {
-		if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, pending...) }); err != nil {
+	if all && len(done) > 0 {
+		err := put(pending)
+		if all = !errors.Is(err, ErrBehind); all && err != nil {
 			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
 		}
 	}
 	if all {
 		done = nil
 	}
-	if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
-		return err
+	for {
+		if err := w.insist(ctx, len(done) > 0, func() error { return w.reload(lasting, id) }); err != nil {
+			return err
+		}
+		lost, err := w.lost(lasting, done)
+		if err != nil {
+			return err
+		}
+		if advice != nil && !w.a.holds(last) {
+			lost = append(lost, w.late(advice, turns)...)
+		}
+		if len(lost) == 0 {
+			return nil
+		}
+		entries, _, err := w.n.Key.Commit(w.a, time.Now(), lost...)
+		if err != nil {
+			return err
+		}
+		switch err := put(entries); {
+		case err == nil:
+			return w.reload(lasting, id)
+		case !errors.Is(err, ErrBehind):
+			return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
+		}
 	}
-	// What is left are outcomes of decisions that are durable already. One whose decision has an outcome by now is
-	// there: the append was done after all, and its answer lost.
-	var lost []Draft
+}
+
+// lost is what to write again of what was not put beside: outcomes of decisions that are durable already. One whose
+// decision has an outcome by now is there: the append was done after all, and its answer lost.
+func (w *work) lost(ctx context.Context, done []*Entry) (lost []Draft, err error) {
 	for _, e := range done {
 		o, ok := e.content.(Outcome)
 		if !ok {
 			continue
 		}
-		if is, err := w.isLost(lasting, e, &o); err != nil {
-			return err
+		if is, err := w.isLost(ctx, e, &o); err != nil {
+			return nil, err
 		} else if is {
 			lost = append(lost, Draft{Body: o, Policy: e.Policy})
 		}
 	}
-	if advice != nil && !w.a.holds(last) {
-		lost = append(lost, w.late(advice, turns)...)
-	}
-	if len(lost) == 0 {
-		return nil
-	}
-	entries, next, err := w.n.Key.Commit(w.a, time.Now(), lost...)
-	if err != nil {
-		return err
-	}
-	if err := w.insist(ctx, true, func() error { return w.n.Store.Put(lasting, id, entries...) }); err != nil {
-		return fmt.Errorf("put outcome to agent %s: %w", id.Short(), err)
-	}
-	w.a, w.heads = next, next.Heads()
-	return w.reload(lasting, id)
+	return lost, nil
 }
 
 // isLost reports whether an outcome is to be written again. That an effect happened is said even if somebody said
@@ -180,24 +189,36 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	return there == nil, err
 }
 
-// tooLate reports whether what is pending was written on what has been collected since: put beside it, it would keep
-// the agent from being folded.
-func (w *work) tooLate(ctx context.Context, id AgentID) bool {
-	a, err := w.n.load(ctx, id)
-	if err != nil {
-		return false
-	}
-	if _, err := a.Apply(w.pending...); !errors.Is(err, ErrBehind) {
-		return false
-	}
-	return Mergeable(Memory(ctx, w.n.Store, id), func(yield func(*Entry, error) bool) {
-		for _, e := range w.pending {
-			if !yield(e, nil) {
-				return
-			}
+// beside durably adds entries that were written on an agent a while ago, whatever others wrote to it since. It adds
+// nothing, and returns ErrBehind, if they belong before the snapshot that the agent is loaded from: a collection may
+// drop what it takes to fold them there, in another process, too, and at this moment. One that comes between the look
+// and the write has moved the heads.
+func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error {
+	for range besideTries {
+		a, err := n.load(ctx, id)
+		if errors.Is(err, ErrRejected) {
+			break // it cannot be folded as it is, and they are kept
 		}
-	}) != nil
+		if err != nil {
+			return err
+		}
+		if _, err := a.Apply(entries...); errors.Is(err, ErrBehind) {
+			held, err := a.Find(ctx, n.Store, entries[len(entries)-1].Name) // of a write whose answer was lost
+			if err == nil && held == nil {
+				err = ErrBehind
+			}
+			return err
+		}
+		if err := n.Store.Append(ctx, id, a.Heads(), entries...); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return n.Store.Put(ctx, id, entries...)
 }
+
+// besideTries is how often entries are compared with what others have written meanwhile, before they are added in any
+// case: who writes so fast has left nothing to be collected.
+const besideTries = 50
 
 // costly is the advice among what is pending, if it cost something to get.
 func (w *work) costly() *Entry {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // faultyStore fails its n-th write, before or after it was made; after that it is dead if the process is killed there.
@@ -57,8 +58,13 @@ func (s *faultyStore) Claim(ctx context.Context, id perdure.AgentID, node perdur
 	return c, err
 }
 
-func (s *faultyStore) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (n int64, err error) {
-	err = s.write(func() (err error) { n, err = s.MemStore.Prune(ctx, id, names...); return err })
+func (s *faultyStore) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	es ...*perdure.Entry) (n int64, err error) {
+	// as where it takes two writes, and who is cut off between them has dropped nothing
+	if err := s.write(func() error { return s.MemStore.Append(ctx, id, heads, es...) }); err != nil {
+		return 0, err
+	}
+	err = s.write(func() (err error) { n, err = storetest.Prune(ctx, s.MemStore, id, names...); return err })
 	return n, err
 }
 

@@ -290,7 +290,7 @@ func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 
 // mayPass reports whether what a store could not do may work later: its disk is full, or its server away.
 func mayPass(err error) bool {
-	for _, final := range []error{ErrConflict, ErrRejected, ErrNotFound, fs.ErrClosed} {
+	for _, final := range []error{ErrConflict, ErrBehind, ErrRejected, ErrNotFound, fs.ErrClosed} {
 		if errors.Is(err, final) {
 			return false
 		}

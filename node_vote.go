@@ -143,17 +143,17 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 			q.Decision.Short()))
 	}
 	told, err := a.Apply(entries...)
-	if errors.Is(err, ErrBehind) {
-		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"),
-			"prepare it again")
-	}
 	for _, one := range entries {
 		if err == nil {
 			err = n.guard(one)
 		}
 	}
 	if err == nil {
-		_, err = n.put(ctx, a, told, entries...)
+		_, err = n.putBy(ctx, a, told, n.beside, entries)
+	}
+	if errors.Is(err, ErrBehind) {
+		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"),
+			"prepare it again")
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("take the answer to %s: %w", id.Short(), err)

@@ -121,8 +121,28 @@ func (n *Node) append(ctx context.Context, before, next *Agent, entries ...*Entr
 	return err
 }
 
-// put is store of entries whatever the heads are. It reports whether before was current.
+// prune is append that drops bodies as well, and returns how many bytes went.
+func (n *Node) prune(ctx context.Context, p Pruner, before, next *Agent, names []Hash, entries ...*Entry) (gone int64,
+	err error) {
+	_, err = n.store(ctx, before, next, func() (err error) {
+		if err := journal(ctx, next.ID(), entries); err != nil {
+			return err
+		}
+		gone, err = p.Prune(ctx, next.ID(), before.Heads(), names, entries...)
+		return err
+	})
+	return gone, err
+}
+
+// put is store of entries whatever the heads are. They were written just now: see settled. It reports whether before
+// was current.
 func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) (current bool, err error) {
+	return n.putBy(ctx, before, next, n.Store.Put, entries)
+}
+
+// putBy is put, by something that adds entries.
+func (n *Node) putBy(ctx context.Context, before, next *Agent, add func(context.Context, AgentID, ...*Entry) error,
+	entries []*Entry) (current bool, err error) {
 	return n.store(ctx, before, next, func() error {
 		if err := journal(ctx, next.ID(), entries); err != nil {
 			return err
@@ -130,7 +150,7 @@ func (n *Node) put(ctx context.Context, before, next *Agent, entries ...*Entry) 
 		if heads, ok := ctx.Value(headsKey{}).([]Hash); ok {
 			return n.onHeads(ctx, before, heads, entries)
 		}
-		return n.Store.Put(ctx, next.ID(), entries...)
+		return add(ctx, next.ID(), entries...)
 	})
 }
 

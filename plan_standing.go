@@ -98,10 +98,20 @@ func (a *Agent) Listing(now time.Time) Listing { return a.listing(nil, now) }
 func (a *Agent) listing(t *Trust, now time.Time) Listing {
 	f := a.fold
 	return Listing{
-		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.State(),
+		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.listed(),
 		Labels:  f.Intent.Labels,
 		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(t, Hash{}, now),
 	}
+}
+
+// listed is the state of the agent in a list. One with an effect that may still be under way is at work, although it
+// sleeps in a branch of its memory that knows nothing of the effect: whoever looks for effects nobody is at work on
+// finds it there.
+func (f *Fold) listed() phase.State {
+	if f.Ended == nil && slices.ContainsFunc(f.Open, func(o Open) bool { return !o.Effect.Repeatable() && !o.Doubt }) {
+		return phase.Execution
+	}
+	return f.State()
 }
 
 // Newborn is an agent as one line when no more than this, its first entry, has been looked at. It is what a store lists

@@ -250,8 +250,13 @@ func (c Cursor) Beyond(end Cursor) error {
 
 // Pruner is a store that can drop bodies.
 type Pruner interface {
-	// Prune durably drops the bodies of these entries and keeps the entries. It returns how many bytes of bodies went.
-	Prune(ctx context.Context, id AgentID, names ...Hash) (int64, error)
+	// Prune durably adds entries as Append does, and drops the bodies of those that are named, which stay. It does both
+	// if heads are still the heads of the memory. Otherwise it does neither, and returns an error wrapping ErrConflict.
+	// It returns how many bytes of bodies went.
+	//
+	// Whoever reads what was added finds the bodies gone: nobody comes in between who goes by them and writes. A crash
+	// may leave the entries, and bodies that should have gone; those stay until somebody prunes them.
+	Prune(ctx context.Context, id AgentID, heads, names []Hash, entries ...*Entry) (int64, error)
 }
 
 // putBytes is up to how much of a sequence is added in one Put. A store that takes in a sequence has to know all it
@@ -261,6 +266,17 @@ const putBytes = 8 << 20
 // PutAll durably adds the entries of a sequence to a store, all or none. A short one is one Put, and so is a longer one
 // where the store is no Parter.
 func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) error {
+	return putAll(ctx, s, id, entries, func(all []*Entry) error { return s.Put(ctx, id, all...) })
+}
+
+// putOn is PutAll if heads are still the heads of the memory, else it returns an error wrapping ErrConflict. A sequence
+// that takes more than one Put is added in any case.
+func putOn(ctx context.Context, s Store, id AgentID, heads []Hash, entries iter.Seq2[*Entry, error]) error {
+	return putAll(ctx, s, id, entries, func(all []*Entry) error { return s.Append(ctx, id, heads, all...) })
+}
+
+func putAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error],
+	put func([]*Entry) error) error {
 	p, streams := s.(Parter)
 	var all []*Entry
 	size := 0
@@ -273,5 +289,5 @@ func PutAll(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, 
 		}
 		all = append(all, e)
 	}
-	return s.Put(ctx, id, all...)
+	return put(all)
 }

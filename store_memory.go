@@ -291,12 +291,19 @@ func (s *MemStore) Close() error {
 }
 
 // Prune implements Pruner.
-func (s *MemStore) Prune(ctx context.Context, id AgentID, names ...Hash) (gone int64, err error) {
+func (s *MemStore) Prune(ctx context.Context, id AgentID, heads, names []Hash, entries ...*Entry) (gone int64,
+	err error) {
 	err = s.held(ctx, "prune", id, func(a *memAgent) error {
+		if !sameHeads(a.heads, heads) {
+			return ErrConflict
+		}
 		for _, name := range names {
 			if _, held := a.at[name]; !held {
 				return fmt.Errorf("entry %s: %w", name.Short(), ErrNotFound)
 			}
+		}
+		if err := s.arrive(a, id, entries); err != nil {
+			return err
 		}
 		for _, name := range names {
 			i := a.at[name]

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/advisor/internal/told"
+
 	"github.com/perdure/perdure"
 )
 
@@ -16,7 +18,6 @@ type recollection struct {
 	summary perdure.Hash
 	last    perdure.Hash // the last entry in it
 	count   int64        // the entries of the fold it was made for
-	revoked int
 	intent  perdure.Hash // that the tools it names were those of
 	held    int          // the tokens it was kept for
 }
@@ -28,7 +29,7 @@ func (l *LLM) take(ctx context.Context, a *perdure.Agent, names *wireNames) (*re
 	r := l.kept[a.ID()]
 	l.drop(a.ID())
 	l.mu.Unlock()
-	if r != nil && r.summary == f.Summary && r.revoked == len(f.Revoked) && r.intent == f.Edited && r.follow(a) {
+	if r != nil && r.summary == f.Summary && r.intent == f.Edited && r.follow(a) {
 		return r, nil
 	}
 	return l.recall(ctx, a, names)
@@ -74,16 +75,22 @@ func (l *LLM) Release(ids ...perdure.AgentID) {
 	l.kept, l.tokens = nil, 0
 }
 
-// follow adds the entries since, if they all come after what is there.
+// follow adds the entries since, if they all come after what is there, and none of them says that some of that does not
+// count any more.
 func (r *recollection) follow(a *perdure.Agent) bool {
 	var since []*perdure.Entry
-	for e := range a.Recent() {
+	for e := range a.Counting() {
+		if ev, ok := e.Content().(perdure.Event); ok {
+			if _, change := ev.Notice.(perdure.KeyChange); change && e.Name != r.last {
+				return false
+			}
+		}
 		if e.Name == r.last {
 			if a.Fold().Count != r.count+int64(len(since)) {
-				return false // something was folded in between
+				return false // something was folded in between, or does not count
 			}
 			for _, e := range slices.Backward(since) {
-				r.addUnlessVoid(a.Fold(), e)
+				r.enter(a.Fold(), e)
 			}
 			r.count = a.Fold().Count
 			return true
@@ -93,9 +100,10 @@ func (r *recollection) follow(a *perdure.Agent) bool {
 	return false
 }
 
-func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
+// enter adds the next entry that counts.
+func (r *recollection) enter(f *perdure.Fold, e *perdure.Entry) {
 	r.last = e.Name
-	if !f.Void(e) && r.ledger.Counts(f, e) {
+	if r.ledger.Counts(f, e) {
 		r.add(e)
 	}
 }
@@ -104,7 +112,7 @@ func (r *recollection) addUnlessVoid(f *perdure.Fold, e *perdure.Entry) {
 // those of the store.
 func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*recollection, error) {
 	f := a.Fold()
-	entries, from, reached := reach(f, slices.Collect(a.Recent()))
+	entries, from, reached := reach(f, slices.Collect(a.Counting()))
 	if !reached && l.Store != nil {
 		var err error
 		if entries, from, err = l.read(ctx, a); err != nil {
@@ -139,7 +147,7 @@ func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, dep
 	if err != nil {
 		return nil, err
 	}
-	entries, from, _ := reach(parent.Fold(), slices.Collect(parent.Recent()))
+	entries, from, _ := reach(parent.Fold(), slices.Collect(parent.Counting()))
 	t := l.render(parent.Fold(), entries, from, names, before).transcript
 	for i := range t.marks {
 		t.marks[i].seq = 0 // a place in another memory
@@ -152,7 +160,7 @@ func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, dep
 func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames,
 	before *transcript) *recollection {
 	r := &recollection{
-		transcript: before, summary: f.Summary, count: f.Count, revoked: len(f.Revoked), intent: f.Edited,
+		transcript: before, summary: f.Summary, count: f.Count, intent: f.Edited,
 	}
 	if before == nil {
 		r.transcript = newTranscript(l.Model.Family(), names, shownResult)
@@ -163,7 +171,7 @@ func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, name
 			r.clip = shownResult
 		}
 		if e.Seq >= from {
-			r.addUnlessVoid(f, e)
+			r.enter(f, e)
 		}
 	}
 	if len(entries) > 0 {
@@ -212,16 +220,9 @@ func (l *LLM) read(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, int
 	f := a.Fold()
 	before := f.Since
 	for {
-		var after perdure.Cursor
-		start := int64(-1)
-		for snap, err := range l.Store.Snapshots(ctx, a.ID()) {
-			if err != nil {
-				return nil, 0, err
-			}
-			if snap.Seq < before {
-				after, start = snap.Cursor, snap.Seq
-				break
-			}
+		after, start, err := l.resume(ctx, f, before)
+		if err != nil {
+			return nil, 0, err
 		}
 		byName := map[perdure.Hash]*perdure.Entry{}
 		for item, err := range l.Store.Entries(ctx, a.ID(), after) {
@@ -230,12 +231,37 @@ func (l *LLM) read(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, int
 			}
 			byName[item.Name] = item.Entry
 		}
-		entries, from, _ := reach(f, pastOf(byName, a.Heads()))
+		var counting []*perdure.Entry
+		for e, err := range f.Counting(told.Each(pastOf(byName, a.Heads()))) {
+			if err != nil {
+				return nil, 0, err
+			}
+			counting = append(counting, e)
+		}
+		entries, from, _ := reach(f, counting)
 		if start <= from {
 			return entries, from, nil
 		}
 		before = from
 	}
+}
+
+// resume is where to read on to have everything from a seq on, and the seq of the snapshot there; -1: the beginning.
+// What a revocation makes void takes the whole memory to tell.
+func (l *LLM) resume(ctx context.Context, f *perdure.Fold, before int64) (after perdure.Cursor, start int64,
+	err error) {
+	if len(f.Revoked) > 0 {
+		return 0, -1, nil
+	}
+	for snap, err := range l.Store.Snapshots(ctx, f.Agent) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if snap.Seq < before {
+			return snap.Cursor, snap.Seq, nil
+		}
+	}
+	return 0, -1, nil
 }
 
 // pastOf is the entries in the past of heads: what a store got since is not of this agent yet.

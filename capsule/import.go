@@ -134,22 +134,46 @@ func (im *importing) enter(a *Arrival) (_ *Arrival, err error) {
 	case a.Relation == Older || a.Relation == Same:
 		return a, nil
 	}
-	var more []*perdure.Entry
-	if a.Relation == Created {
-		more, err = im.admit(a)
-	} else if err = im.checkBare(&a.Head); err == nil {
-		// First of all: what cannot be merged cannot be judged, either, and would be refused for another reason.
-		if err = perdure.Mergeable(perdure.Memory(im.ctx, im.s, a.Head.Agent), im.entries()); err == nil {
-			err = im.checkEntering(a.Head.Agent)
-		}
+	if a.Relation != Created {
+		return a, im.merge(a)
 	}
+	more, err := im.admit(a)
 	if err != nil {
 		return nil, err
 	}
-	if a.Relation == Created && a.Head.Holds() != perdure.Full {
+	if a.Head.Holds() != perdure.Full {
 		return a, im.place(a, more)
 	}
-	return a, im.add(a, more)
+	return a, im.add(a, more, im.s.Put)
+}
+
+// mergeTries bounds how often a merge begins again because others wrote to the agent.
+const mergeTries = 20
+
+// merge adds what the copy here lacks. That nothing of it rests on what a collection drops meanwhile is compared.
+func (im *importing) merge(a *Arrival) error {
+	id := a.Head.Agent
+	if err := im.checkBare(&a.Head); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		heads, err := im.s.Heads(im.ctx, id)
+		if err == nil {
+			// First of all: what cannot be merged cannot be judged, either, and would be refused for another reason.
+			err = perdure.Mergeable(perdure.Memory(im.ctx, im.s, id), im.entries())
+		}
+		if err == nil {
+			err = im.checkEntering(id)
+		}
+		if err == nil {
+			err = im.add(a, nil, func(ctx context.Context, id perdure.AgentID, all ...*perdure.Entry) error {
+				return im.s.Append(ctx, id, heads, all...)
+			})
+		}
+		if !errors.Is(err, perdure.ErrConflict) || try == mergeTries {
+			return err
+		}
+	}
 }
 
 // open goes back to the beginning of the capsule.
@@ -267,8 +291,9 @@ const atOnce = 32 << 20
 
 // add reads the capsule again and hands its entries to the store, and after them the hold: all of it, or nothing. What
 // is left of an import that was cut off would be an older copy, and whoever went on with it would do again what was
-// done since.
-func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
+// done since. Put takes what is short enough.
+func (im *importing) add(a *Arrival, hold []*perdure.Entry,
+	put func(context.Context, perdure.AgentID, ...*perdure.Entry) error) error {
 	if im.size > atOnce {
 		return perdure.PutAll(im.ctx, im.s, a.Head.Agent, im.arriving(a, hold))
 	}
@@ -279,7 +304,7 @@ func (im *importing) add(a *Arrival, hold []*perdure.Entry) error {
 		}
 		all = append(all, e)
 	}
-	return im.s.Put(im.ctx, a.Head.Agent, all...)
+	return put(im.ctx, a.Head.Agent, all...)
 }
 
 // arriving is the entries that are added. It fails at its end if the capsule is not the one that was validated.

@@ -405,7 +405,7 @@ func (l *Log) lock(wait bool) error {
 			err = l.tidy()
 		}
 		if err == nil && l.doubted {
-			err = l.rewrite(nil)
+			err = l.rewrite()
 		}
 		if err != nil {
 			l.unlock()
@@ -452,7 +452,7 @@ func (l *Log) tidy() error {
 		return err
 	}
 	if l.messy {
-		return l.rewrite(nil)
+		return l.rewrite()
 	}
 	info, err := l.f.Stat()
 	if err != nil || info.Size() == l.whole {

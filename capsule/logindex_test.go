@@ -61,7 +61,7 @@ func TestDepthDoesNotRestOnWhatOthersKept(t *testing.T) {
 	if err := courier.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := courier.Drop(all[5].Name); err != nil {
+	if _, err := courier.Prune(courier.LockedHeads(), []perdure.Hash{all[5].Name}); err != nil {
 		t.Fatal(err)
 	}
 	courier.Unlock()

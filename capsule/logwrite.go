@@ -164,9 +164,13 @@ func (l *Log) Has(name perdure.Hash) bool {
 // LockedHeads is Heads for a Log that is locked.
 func (l *Log) LockedHeads() []perdure.Hash { return slices.Clone(l.heads.all()) }
 
-// Drop durably drops the bodies of entries and returns how many bytes of bodies went. It returns an error wrapping
-// perdure.ErrNotFound if one of them is not there. The Log is locked.
-func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
+// Prune durably adds the entries that are not there, and drops the bodies of those that are named: all of it, if heads
+// are the heads, else nothing, with an error wrapping perdure.ErrConflict. It returns how many bytes of bodies went,
+// and an error wrapping perdure.ErrNotFound if an entry that is named is not there. The Log is locked.
+func (l *Log) Prune(heads, names []perdure.Hash, entries ...*perdure.Entry) (gone int64, err error) {
+	if !l.on(heads) {
+		return 0, perdure.ErrConflict
+	}
 	if err := l.absorb(); err != nil {
 		return 0, err
 	}
@@ -188,22 +192,48 @@ func (l *Log) Drop(names ...perdure.Hash) (gone int64, err error) {
 		}
 	}
 	if len(drop) == 0 {
-		return 0, nil
+		_, err := l.Add(entries...)
+		return 0, err
 	}
-	err = l.rewrite(func(i int, e *perdure.Entry) *perdure.Entry {
-		if !drop[i] {
-			return e
+	err = l.replace(func(w *writer) error {
+		err := l.copyTo(w, func(i int, e *perdure.Entry) *perdure.Entry {
+			if !drop[i] {
+				return e
+			}
+			gone += int64(len(e.BodyBytes()))
+			return e.Drop()
+		})
+		if err != nil {
+			return err
 		}
-		gone += int64(len(e.BodyBytes()))
-		return e.Drop()
+		return l.fill(w, each(entries))
 	})
-	return gone, err
+	if err != nil {
+		return 0, err
+	}
+	return gone, nil
 }
 
-// rewrite puts a new file in the place of the old one, with the same entries in the same order, each changed as asked.
-// The Log is locked, and stays so.
-func (l *Log) rewrite(change func(i int, e *perdure.Entry) *perdure.Entry) error {
-	return l.replace(func(w *writer) error { return l.copyTo(w, change) })
+// on reports whether these are the heads, in any order.
+func (l *Log) on(heads []perdure.Hash) bool {
+	return slices.Equal(l.heads.all(), slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare))
+}
+
+// each yields entries.
+func each(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rewrite puts a new file in the place of the old one, with the same entries in the same order. The Log is locked, and
+// stays so.
+func (l *Log) rewrite() error {
+	return l.replace(func(w *writer) error { return l.copyTo(w, nil) })
 }
 
 // copyTo writes the entries that are there, each changed as asked.

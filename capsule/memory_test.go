@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -130,17 +129,6 @@ func refused(t testing.TB, what string, err error, predicates ...string) {
 		}
 	}
 	t.Fatalf("%s: got %v, want a rejection by %v", what, err, predicates)
-}
-
-// each yields entries in hand.
-func each(entries []*perdure.Entry) iter.Seq2[*perdure.Entry, error] {
-	return func(yield func(*perdure.Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }
 
 func foldHash(t interface{ Fatal(...any) }, s perdure.Store, id perdure.AgentID) perdure.Hash {

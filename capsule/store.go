@@ -369,14 +369,15 @@ func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) 
 }
 
 // Prune implements perdure.Pruner.
-func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (gone int64, err error) {
 	err = s.use(ctx, "prune", id, false, func() (err error) {
 		if s.looks {
 			return fmt.Errorf("%s: %w", s.path, errLooks)
 		}
 		s.log.mu.Lock()
 		defer s.log.mu.Unlock()
-		gone, err = s.log.Drop(names...)
+		gone, err = s.log.Prune(heads, names, entries...)
 		return err
 	})
 	return gone, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // keep opens a store at a path until the test ends.
@@ -94,7 +95,7 @@ func TestAnAgentLivesInItsFile(t *testing.T) {
 	}
 	s = keep(t, path)
 	check("after reopening")
-	gone, err := s.Prune(t.Context(), g.ID(), all[5].Name, all[9].Name)
+	gone, err := storetest.Prune(t.Context(), s, g.ID(), all[5].Name, all[9].Name)
 	if err != nil || gone != int64(len(all[5].BodyBytes())+len(all[9].BodyBytes())) {
 		t.Fatalf("prune: %d bytes, %v", gone, err)
 	}

@@ -37,7 +37,7 @@ func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Ag
 			b.add(e)
 		}
 	} else {
-		for e, err := range perdure.Memory(ctx, s, f.Agent) {
+		for e, err := range f.Counting(perdure.Memory(ctx, s, f.Agent)) {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -59,12 +59,12 @@ func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Ag
 	return b.records, b.inputs, nil
 }
 
-// whole is the entries of an agent that holds all of its memory, newest first; nil if it does not.
+// whole is the entries that count of an agent that holds all of its memory, newest first; nil if it does not.
 func whole(a *perdure.Agent) []*perdure.Entry {
 	if a == nil {
 		return nil
 	}
-	held := slices.Collect(a.Recent())
+	held := slices.Collect(a.Counting())
 	if n := len(held); n == 0 || held[n-1].Kind != perdure.KindGenesis {
 		return nil
 	}
@@ -76,7 +76,7 @@ func whole(a *perdure.Agent) []*perdure.Entry {
 func recent(a *perdure.Agent, ops []op, recs *records) ([]record, found) {
 	var room [8]*perdure.Entry
 	after := room[:0]
-	for e := range a.Recent() {
+	for e := range a.Counting() {
 		after = append(after, e)
 		adv, ok := e.Content().(perdure.Advice)
 		if !ok {
@@ -118,7 +118,7 @@ func (r *records) take(ops []op) ([]record, found) {
 	return out, resolved
 }
 
-// builder collects records from entries, oldest first.
+// builder collects records from entries that count, oldest first.
 type builder struct {
 	*records
 	fold      *perdure.Fold  // of all of the memory
@@ -141,9 +141,6 @@ type decided struct {
 }
 
 func (b *builder) add(e *perdure.Entry) {
-	if b.fold.Void(e) {
-		return
-	}
 	switch c := e.Content().(type) {
 	case perdure.Genesis:
 		b.genesis, b.inputs = e, c.Intent.Inputs

@@ -137,7 +137,7 @@ func testFeedResumes(t *testing.T, s *suite) {
 
 func testFeedPruned(t *testing.T, s *suite) {
 	optional[perdure.Feeder](t, s.Store)
-	pruner := optional[perdure.Pruner](t, s.Store)
+	pruner := optional[prunes](t, s.Store)
 	all := s.fill(t, 12)
 	id, _ := feedEnd(t, s.Store)
 	before := fed(t, s.Store, 0)
@@ -145,7 +145,7 @@ func testFeedPruned(t *testing.T, s *suite) {
 	for _, e := range all {
 		if e.Kind == perdure.KindEvent {
 			gone[e.Name] = true
-			if _, err := pruner.Prune(t.Context(), e.ID(), e.Name); err != nil {
+			if _, err := Prune(t.Context(), pruner, e.ID(), e.Name); err != nil {
 				t.Fatal(err)
 			}
 		}

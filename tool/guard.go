@@ -14,8 +14,8 @@ import (
 // Guard refuses what holds the value of a secret, so that none enters a memory by any way: advice, an event, an agent's
 // inputs, a result. It knows a value as it is, and as it is written in JSON, a URL, HTML, base64, also as a part of a
 // longer text in base64, hexadecimal and the dumps of xxd and hexdump -C; those that are hard to guess also in other
-// case, with line breaks or other signs in between, and escaped more than once. What is no more than a few words is not
-// looked for in that way: it would be found in ordinary text.
+// case, with line breaks or other signs in between, escaped more than once, and spread over several texts that follow
+// each other. What is no more than a few words is not looked for in that way: it would be found in ordinary text.
 type Guard struct {
 	exact, plain *matcher
 }
@@ -42,19 +42,37 @@ func NewGuard(ctx context.Context, secrets KnownSecrets, log *slog.Logger) (*Gua
 	return &Guard{newMatcher(exact), newMatcher(plain)}, nil
 }
 
-// normals are for reuse: bodies are checked at every step.
-var normals = sync.Pool{New: func() any { return new(normal) }}
+// room is what a check needs.
+type room struct {
+	normal
+	spread []byte
+}
+
+// rooms are for reuse: bodies are checked at every step.
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// likely is a spelling that is in a text by its normal form.
+func (g *Guard) likely(n *normal, text []byte) *spelling {
+	n.read(text, false)
+	s := g.plain.any(n.text)
+	if s == nil && n.readDump(text, false) {
+		s = g.plain.any(n.text)
+	}
+	return s
+}
 
 // Check implements perdure.Guard. It names the secret, never its value.
 func (g *Guard) Check(body []byte) error {
 	s := g.exact.any(body)
 	if s == nil && len(g.plain.by) > 0 {
-		n := normals.Get().(*normal)
-		n.read(body, false)
-		if s = g.plain.any(n.text); s == nil && n.readDump(body, false) {
-			s = g.plain.any(n.text)
+		r := rooms.Get().(*room)
+		if s = g.likely(&r.normal, body); s == nil {
+			lines := 0
+			if r.spread, lines = spreadBytes(r.spread[:0], body); lines > 1 {
+				s = g.likely(&r.normal, r.spread)
+			}
 		}
-		normals.Put(n)
+		rooms.Put(r)
 	}
 	if s == nil {
 		return nil

@@ -116,8 +116,9 @@ func redactData(r *redactor, d perdure.Data) (perdure.Data, error) {
 	if err := d.Valid(); err != nil {
 		return nil, errors.New("the result is not canonical data")
 	}
-	v, changed := eachText(d.Value(), r.replace)
-	if !changed {
+	v, spread := r.replaceSpread(d.Value())
+	v, changed := eachText(v, r.replace)
+	if !changed && !spread {
 		return d, nil
 	}
 	return perdure.DataOf(v)

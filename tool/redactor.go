@@ -58,11 +58,7 @@ func (r *redactor) margin() int {
 
 // spans are where values are in a text, in order. Values that overlap are one, so that no end of one is left.
 func (r *redactor) spans(b []byte) []span {
-	var all []span
-	for at, s := range r.exact.each(b) {
-		all = append(all, span{at, at + len(s.text), s.name})
-	}
-	all = r.halves.spans(all, b)
+	all := r.halves.spans(r.exactSpans(b), b)
 	var n normal
 	if len(r.plain.by) > 0 {
 		n.read(b, true)
@@ -71,6 +67,19 @@ func (r *redactor) spans(b []byte) []span {
 			all = r.plainSpans(all, &n)
 		}
 	}
+	return mergeSpans(all)
+}
+
+// exactSpans are where values are in a text as they are spelled.
+func (r *redactor) exactSpans(b []byte) (all []span) {
+	for at, s := range r.exact.each(b) {
+		all = append(all, span{at, at + len(s.text), s.name})
+	}
+	return all
+}
+
+// mergeSpans puts spans in order. Those that overlap are one.
+func mergeSpans(all []span) []span {
 	slices.SortStableFunc(all, func(a, b span) int { return a.from - b.from })
 	merged := all[:0]
 	for _, s := range all {
@@ -96,10 +105,20 @@ func (r *redactor) replace(text string) string {
 	if r == nil {
 		return text
 	}
+	return replaceSpans(text, r.spans([]byte(text)))
+}
+
+// replaceExact is replace for values as they are spelled.
+func (r *redactor) replaceExact(text string) string {
+	return replaceSpans(text, mergeSpans(r.exactSpans([]byte(text))))
+}
+
+// replaceSpans puts references in the place of spans, which are in order.
+func replaceSpans(text string, spans []span) string {
 	b := []byte(text)
 	var out []byte
 	done := 0
-	for _, s := range r.spans(b) {
+	for _, s := range spans {
 		out = append(append(append(out, b[done:s.from]...), reference...), s.name...)
 		done = s.to
 	}

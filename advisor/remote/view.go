@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/advisor/internal/bound"
@@ -126,12 +125,12 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 		}
 		v.Children = append(v.Children, child)
 	}
-	entries, err := h.entries(ctx, a)
+	past, err := h.past(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	v.Outcomes = h.outcomes(f, entries)
-	for _, e := range told.Unheard(entries) {
+	v.Outcomes = h.outcomes(f, past.Entries)
+	for _, e := range past.Unheard() {
 		w, _ := told.WordOf(e)
 		said := saidView{Event: e.Name.String(), What: w.What, By: w.By,
 			Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
@@ -145,12 +144,12 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 
 func rfc3339(t perdure.Time) string { return t.Go().UTC().Format(time.RFC3339Nano) }
 
-// entries are those of the agent that are at hand, oldest first.
-func (h *Advisor) entries(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, error) {
+// past is what is at hand of the memory of an agent.
+func (h *Advisor) past(ctx context.Context, a *perdure.Agent) (told.Past, error) {
 	if h.Store != nil {
 		return told.Memory(ctx, h.Store, a)
 	}
-	return slices.SortedFunc(a.Recent(), told.BySeq), nil
+	return told.Recent(a), nil
 }
 
 // outcomes are the last ones, oldest first: what was done, and refusals, with the action each was of.

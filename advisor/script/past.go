@@ -27,7 +27,7 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	if !s.history {
 		return p, nil
 	}
-	entries, err := told.Memory(ctx, s.Store, a)
+	memory, err := told.Memory(ctx, s.Store, a)
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +35,16 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},
 		happened: map[perdure.Hash]bool{}, came: map[string]bool{}}
 	for _, parent := range slices.Backward(before) {
-		for _, e := range slices.SortedFunc(parent.Recent(), told.BySeq) {
+		for _, e := range told.Recent(parent).Entries {
 			r.add(e)
 		}
 	}
-	for _, e := range entries {
+	for _, e := range memory.Entries {
 		if r.ledger.Counts(a.Fold(), e) {
 			r.add(e)
 		}
 	}
-	for _, e := range told.Unheard(entries) {
+	for _, e := range memory.Unheard() {
 		p.said = append(p.said, r.spoken(e))
 	}
 	return p, nil

@@ -2,14 +2,11 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/perdure/perdure/advisor/internal/told"
-
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/ruling"
 )
 
 // place is where in a script an action comes from. It is written into the action, so that the agent itself says where
@@ -74,83 +71,26 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
-// place is where a script stands: at the last advice, unless that was asked for elsewhere, or copies that were apart
-// have met. Then the furthest turn that any of them has decided says how far the script has come: one that was behind
-// is not to do again what another did.
+// place is where a script stands: at the last advice, unless that was asked for elsewhere, or copies were apart. Then
+// the furthest turn that any of them has decided says how far the script has come: one that was behind is not to do
+// again what another did.
 func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	n := len(f.Proposals)
 	elsewhere := n > 0 && a.Epoch() != 0 && f.Proposals[n-1].Epoch != a.Epoch()
-	if !elsewhere && (n == 0 || len(f.Conflicts) == 0 || s.Store == nil) {
+	if n == 0 || !elsewhere && a.Straight() {
 		return placeOf(f), nil
 	}
-	entries, err := told.Memory(ctx, s.Store, a)
-	if err != nil {
-		return place{}, err
-	}
-	var b branches
-	for _, e := range entries {
-		b.add(e)
+	memory := newReader(s.Store, a)
+	defer memory.close()
+	b := branches{memory: memory, decided: map[perdure.Hash][]decided{}, woken: map[perdure.Hash]bool{}}
+	if err := b.walk(ctx, a.Heads()); err != nil && (elsewhere || !errors.Is(err, perdure.ErrIncapable)) {
+		return place{}, err // without a store, what the agent holds has to do
 	}
 	if b.furthest.turn == 0 && !elsewhere {
 		return placeOf(f), nil // what was decided is not here any more
 	}
-	return b.place(), nil
-}
-
-// branches is how far copies of an agent have come in a script, from their entries, parents first.
-type branches struct {
-	advised  map[perdure.Hash]perdure.Advice
-	slept    map[perdure.Hash]place // by the decision to sleep
-	asleep   bool                   // the furthest turn is a sleep that nobody has woken from
-	furthest place
-}
-
-func (b *branches) add(e *perdure.Entry) {
-	switch c := e.Content().(type) {
-	case perdure.Advice:
-		if b.advised == nil {
-			b.advised, b.slept = map[perdure.Hash]perdure.Advice{}, map[perdure.Hash]place{}
-		}
-		b.advised[e.Name] = c
-	case perdure.Decision:
-		b.decided(e, &c)
-	case perdure.Genesis, perdure.Outcome, perdure.Event, perdure.Snapshot, nil:
-	}
-}
-
-func (b *branches) decided(e *perdure.Entry, d *perdure.Decision) {
-	if w, ok := d.Action.(perdure.Wake); ok {
-		if d.Verdict.Answer == perdure.Allow && b.slept[w.Sleep].same(b.furthest) {
-			b.asleep = false
-		}
-		return
-	}
-	by, ok := b.advised[d.Advice]
-	if !ok || slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
-		return
-	}
-	at := placeIn(by.Actions)
-	sleep := false
-	if d.Index >= 0 && d.Index < int64(len(by.Actions)) {
-		_, sleep = by.Actions[d.Index].(perdure.Sleep)
-	}
-	if sleep {
-		b.slept[e.Name] = at
-	}
-	if b.furthest.before(at) {
-		b.furthest, b.asleep = at, sleep && d.Verdict.Answer == perdure.Allow
-	}
-}
-
-// place is where the script goes on: a sleep that was decided in one copy, while another has woken from an earlier one,
-// comes again.
-func (b *branches) place() place {
-	at := b.furthest
-	if b.asleep {
-		at.round--
-	}
-	return at
+	return b.place(ctx)
 }
 
 // same reports whether two places are in one round of one turn.

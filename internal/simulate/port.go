@@ -146,8 +146,23 @@ func (p *port) Append(ctx context.Context, id perdure.AgentID, heads []perdure.H
 		if p.r.sabotaged("deaf") {
 			return p.wrote(id, entries, p.s.inner.Put(ctx, id, entries...), true)
 		}
-		return p.wrote(id, entries, p.s.inner.Append(ctx, id, heads, entries...), true)
+		return p.wrote(id, entries, p.s.inner.Append(ctx, id, heads, entries...), onTop(entries, heads))
 	}, func() { p.r.ack(p.s, id, entries) })
+}
+
+// onTop reports whether entries were written on these heads: their author has seen all there was. Others are added
+// beside what was written meanwhile.
+func onTop(entries []*perdure.Entry, heads []perdure.Hash) bool {
+	among, below := map[perdure.Hash]bool{}, map[perdure.Hash]bool{}
+	for _, e := range entries {
+		among[e.Name] = true
+		for _, p := range e.Parents {
+			if !among[p] {
+				below[p] = true
+			}
+		}
+	}
+	return len(below) == len(heads) && !slices.ContainsFunc(heads, func(h perdure.Hash) bool { return !below[h] })
 }
 
 // Put implements perdure.Store.
@@ -316,16 +331,16 @@ func (p *port) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listin
 }
 
 // Prune implements perdure.Pruner. Who dies in the middle of it has pruned a part.
-func (p *port) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (n int64, err error) {
+func (p *port) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (n int64, err error) {
+	entries = slices.Clone(entries)
 	err = p.call("prune", id, func(torn bool) (err error) {
 		if torn {
 			names = names[:len(names)/2]
 		}
-		if len(names) > 0 {
-			n, err = p.s.inner.(perdure.Pruner).Prune(ctx, id, names...)
-		}
-		return err
-	}, nil)
+		n, err = p.s.inner.(perdure.Pruner).Prune(ctx, id, heads, names, entries...)
+		return p.wrote(id, entries, err, true)
+	}, func() { p.r.ack(p.s, id, entries) })
 	return n, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/storetest"
 )
 
 // workload uses a store in every way that changes its files, and keeps the ledger of it.
@@ -193,7 +194,7 @@ func (w *workload) prune(ctx context.Context, i int, pick func(*perdure.Entry) b
 				continue
 			}
 			w.pruned[e.Name] = 0
-			_, err := w.s.Prune(ctx, id, e.Name)
+			_, err := storetest.Prune(ctx, w.s, id, e.Name)
 			if err == nil {
 				w.pruned[e.Name] = w.d.Mark()
 			}

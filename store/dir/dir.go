@@ -513,9 +513,10 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 }
 
 // Prune implements perdure.Pruner.
-func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (gone int64, err error) {
 	err = s.with(ctx, "prune", id, true, func(l *capsule.Log) (err error) {
-		gone, err = l.Drop(names...)
+		gone, err = l.Prune(heads, names, entries...)
 		return err
 	})
 	return gone, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/storetest"
 )
 
 var began = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -354,7 +355,7 @@ func TestPrunedInOneCopyIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, one, b.id, said...)
-	if _, err := one.Prune(t.Context(), b.id, b.trunk[1].Name); err != nil {
+	if _, err := storetest.Prune(t.Context(), one, b.id, b.trunk[1].Name); err != nil {
 		t.Fatal(err)
 	}
 	name := capsule.FileName("Two Ways", b.id)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // long is a folder with one agent whose file is long enough to be indexed.
@@ -198,7 +199,7 @@ func TestAWrongIndexOfAFileIsNotBelieved(t *testing.T) {
 			}
 			s := l.open(Options{})
 			first := perdure.Hash(l.a.ID())
-			if _, err := s.Prune(t.Context(), l.a.ID(), first); err != nil { // which needs every row
+			if _, err := storetest.Prune(t.Context(), s, l.a.ID(), first); err != nil { // which needs every row
 				t.Fatal(err)
 			}
 			l.grow(s, 2)

@@ -19,12 +19,17 @@ const saysHeader = "Perdure-Says"
 
 // Append implements perdure.Store. Entries that are written on the heads, as nearly all are, cost one round trip.
 func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
-	return s.wrote("append to", id, s.add(ctx, id, func(tip *commit) error {
+	return s.wrote("append to", id, s.add(ctx, id, on(heads), entries))
+}
+
+// on refuses a commit after which an agent has other heads than these.
+func on(heads []perdure.Hash) func(tip *commit) error {
+	return func(tip *commit) error {
 		if !sameHeads(tip, heads) {
 			return perdure.ErrConflict
 		}
 		return nil
-	}, entries))
+	}
 }
 
 // Put implements perdure.Store.

@@ -11,9 +11,18 @@ import (
 )
 
 // Prune implements perdure.Pruner. A message cannot be changed: a smaller one is written beside the log, under the
-// place of the first, and then that is removed, and overwritten by the server.
-func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
+// place of the first, and then that is removed, and overwritten by the server. No transaction spans messages: what is
+// added comes first, and the bodies go one commit after the other, while who reads what was added may still see some.
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (gone int64, err error) {
 	if err = s.writable(ctx); err != nil {
+		return 0, s.wrote("prune", id, err)
+	}
+	places, err := s.find(ctx, id, names)
+	if err == nil {
+		err = s.add(ctx, id, on(heads), entries)
+	}
+	if err != nil {
 		return 0, s.wrote("prune", id, err)
 	}
 	done, err := s.turns.Take(ctx, id)
@@ -21,7 +30,6 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 		return 0, s.wrote("prune", id, err)
 	}
 	defer done()
-	places, err := s.find(ctx, id, names)
 	for seq := range places {
 		var n int64
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // TestPruningWhileConnectionsAreCutLosesNothingElse prunes bodies that take pages, and small ones, while connections
@@ -47,7 +48,7 @@ func TestPruningWhileConnectionsAreCutLosesNothingElse(t *testing.T) {
 	var gone []perdure.Hash
 	for i := 0; i < len(all); i += 3 {
 		for _, e := range []*perdure.Entry{all[i], all[i+1]} { // each makes the same commit smaller
-			if _, err := s.Prune(t.Context(), w.agent.ID(), e.Name); err != nil {
+			if _, err := storetest.Prune(t.Context(), s, w.agent.ID(), e.Name); err != nil {
 				t.Fatal(err)
 			}
 			gone = append(gone, e.Name)

@@ -10,10 +10,26 @@ import (
 
 // Prune implements perdure.Pruner. The server overwrites what was dropped when it vacuums the table, and its log as it
 // goes on.
-func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (gone int64, err error) {
-	err = s.changeFor(ctx, 0, id, func(ctx context.Context, x *transaction) error {
-		gone, err = x.prune(ctx, names)
-		return err
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (gone int64, err error) {
+	err = s.add(ctx, id, entries, func() error {
+		tries := 0
+		err := s.changeFor(ctx, 0, id, func(ctx context.Context, x *transaction) error {
+			if x.key == 0 {
+				return perdure.ErrNotFound
+			}
+			tries++
+			if err := x.compare(ctx, heads); err != nil {
+				return err
+			}
+			n, err := x.prune(ctx, names)
+			if err != nil {
+				return err
+			}
+			gone = n
+			return x.put(ctx, entries)
+		})
+		return s.orDone(ctx, id, err, tries, entries)
 	})
 	if err != nil {
 		return 0, s.wrote("prune", id, err)
@@ -23,9 +39,6 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 
 // prune drops bodies, and returns how many bytes they had.
 func (x *transaction) prune(ctx context.Context, names []perdure.Hash) (gone int64, err error) {
-	if x.key == 0 {
-		return 0, perdure.ErrNotFound
-	}
 	found, err := x.lookup(ctx, names)
 	if err != nil {
 		return 0, err

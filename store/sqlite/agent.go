@@ -138,6 +138,14 @@ func (a *agent) on(names []perdure.Hash) bool {
 	return true
 }
 
+// compare refuses heads that are not those of the agent.
+func (a *agent) compare(heads []perdure.Hash) error {
+	if !a.on(heads) {
+		return perdure.ErrConflict
+	}
+	return nil
+}
+
 // advance puts e in the place of its parents among the heads.
 func advance(heads []head, e *perdure.Entry) []head {
 	h := head{e.Name, e.Due}

@@ -23,24 +23,19 @@ func cursor(rid int64, i int) perdure.Cursor { return perdure.Cursor(rid<<cursor
 
 // Append implements perdure.Store.
 func (s *Store) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, entries ...*perdure.Entry) error {
-	return s.add(ctx, "append to", id, entries, onto(heads), nil)
+	return s.add(ctx, "append to", id, entries, addition{check: onto(heads)})
 }
 
 // onto refuses an agent that has other heads.
-func onto(heads []perdure.Hash) func(a *agent) error {
-	return func(a *agent) error {
-		if !a.on(heads) {
-			return perdure.ErrConflict
-		}
-		return nil
-	}
+func onto(heads []perdure.Hash) func(*writer, *agent) error {
+	return func(_ *writer, a *agent) error { return a.compare(heads) }
 }
 
 // AppendListed is Append, and with it Index of the agent as these entries leave it: both are written, or neither is. Of
 // an agent whose listing cannot be written, because its page is damaged, the entries are.
 func (s *Store) AppendListed(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, l perdure.Listing,
 	entries ...*perdure.Entry) error {
-	err := s.add(ctx, "append to", id, entries, onto(heads), &l)
+	err := s.add(ctx, "append to", id, entries, addition{check: onto(heads), listing: &l})
 	if !corrupt(err) {
 		return err
 	}
@@ -55,7 +50,7 @@ func (s *Store) AppendListed(ctx context.Context, id perdure.AgentID, heads []pe
 
 // Put implements perdure.Store.
 func (s *Store) Put(ctx context.Context, id perdure.AgentID, entries ...*perdure.Entry) error {
-	return s.add(ctx, "put to", id, entries, func(*agent) error { return nil }, nil)
+	return s.add(ctx, "put to", id, entries, addition{check: func(*writer, *agent) error { return nil }})
 }
 
 // streamBytes is how much of a sequence is written at a time.
@@ -142,9 +137,16 @@ func (st *streaming) flush(w *writer, a *agent, batch []*perdure.Entry) error {
 // errScan says that a request needs to know of entries the committer does not remember.
 var errScan = errors.New("entries before the heads are needed")
 
+// addition is what goes with entries that are added.
+type addition struct {
+	check   func(*writer, *agent) error // what an agent must pass
+	alone   bool                        // they have a transaction of their own, as they must where check writes
+	listing *perdure.Listing            // of the agent with the entries; nil: it stays
+}
+
 // add durably adds entries to an agent that passes a check, and records its listing, if there is one.
 func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entries []*perdure.Entry,
-	check func(*agent) error, l *perdure.Listing) error {
+	more addition) error {
 	bytes := 0
 	for _, e := range entries {
 		if e.ID() != id {
@@ -158,10 +160,10 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 	}
 	var past *past
 	for err == nil {
-		err = s.submit(ctx, &request{bytes: bytes, apply: func(w *writer) error {
+		err = s.submit(ctx, &request{bytes: bytes, alone: more.alone, apply: func(w *writer) error {
 			a, err := w.agent(id)
 			if err == nil {
-				err = check(a)
+				err = more.check(w, a)
 			}
 			if err != nil {
 				return err
@@ -175,8 +177,8 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 			if err == nil && p != nil {
 				w.learned(a, p, before, fresh)
 			}
-			if err == nil && l != nil {
-				err = w.relist(a.key, *l, false)
+			if err == nil && more.listing != nil {
+				err = w.relist(a.key, *more.listing, false)
 			}
 			return err
 		}})

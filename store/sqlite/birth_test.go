@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // newborn is an agent with no more than its first entry.
@@ -61,7 +62,7 @@ func TestTheSecondCopyOfAFirstEntryGoesWithIt(t *testing.T) {
 	if n := kept(t, path); n != 1 {
 		t.Fatalf("%d copies after another entry, want one", n)
 	}
-	if _, err := s.Prune(t.Context(), a.ID(), perdure.Hash(a.ID())); err != nil {
+	if _, err := storetest.Prune(t.Context(), s, a.ID(), perdure.Hash(a.ID())); err != nil {
 		t.Fatal(err)
 	}
 	if n := kept(t, path); n != 0 {

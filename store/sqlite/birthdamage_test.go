@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // vandal runs statements on the file of a store.
@@ -70,7 +71,7 @@ func TestNothingDependsOnSecondCopies(t *testing.T) {
 				t.Errorf("after a reindex %d agents lack a second copy, %v", missing, err)
 			}
 			sameAs(t, s, w)
-			if _, err := s.Prune(t.Context(), a.ID(), perdure.Hash(a.ID())); err != nil {
+			if _, err := storetest.Prune(t.Context(), s, a.ID(), perdure.Hash(a.ID())); err != nil {
 				t.Errorf("prune: %v", err)
 			}
 			if err := s.Close(); err != nil {
@@ -178,7 +179,7 @@ func TestADamagedPageOfSecondCopiesPoisonsNothing(t *testing.T) {
 	if _, err := s.Heal(t.Context(), a.ID(), nil); err != nil {
 		t.Errorf("heal: %v", err)
 	}
-	if _, err := s.Prune(t.Context(), a.ID(), perdure.Hash(a.ID())); err == nil {
+	if _, err := storetest.Prune(t.Context(), s, a.ID(), perdure.Hash(a.ID())); err == nil {
 		t.Error("a body is said to be gone while its second copy cannot be reached")
 	}
 	es, _ = commit(t, key, a, draft(40))

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/storetest"
 )
 
 // hold keeps the committer busy until release is called.
@@ -154,7 +155,7 @@ func TestBlobsComeAndGoWithTheirEntries(t *testing.T) {
 	if err := s.Append(t.Context(), a.ID(), next.Heads(), snap...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Prune(t.Context(), a.ID(), large[0].Name); err != nil {
+	if _, err := storetest.Prune(t.Context(), s, a.ID(), large[0].Name); err != nil {
 		t.Fatal(err)
 	}
 	if n := blobFiles(t, s); n != 2 { // the snapshot is large, too

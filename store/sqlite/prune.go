@@ -10,7 +10,8 @@ import (
 )
 
 // Prune implements perdure.Pruner. The bytes are overwritten in the file, too, as far as SQLite can.
-func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.Hash) (int64, error) {
+func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
+	entries ...*perdure.Entry) (int64, error) {
 	var gone int64
 	var blobs []perdure.Hash
 	at, err := s.find(ctx, id, names)
@@ -23,17 +24,21 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, names ...perdure.
 			return err
 		}})
 	}
-	if err == nil {
-		err = s.submit(ctx, &request{apply: func(w *writer) error {
-			gone, blobs, err = w.prune(at)
-			return err
-		}})
+	if err != nil {
+		return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
 	}
+	err = s.add(ctx, "prune", id, entries, addition{alone: true, check: func(w *writer, a *agent) error {
+		err := a.compare(heads)
+		if err == nil {
+			gone, blobs, err = w.prune(at)
+		}
+		return err
+	}})
 	if err == nil && len(blobs) > 0 {
 		err = s.sweep(context.WithoutCancel(ctx), blobs)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
+		return 0, err
 	}
 	if gone > 0 {
 		s.checkpoint()

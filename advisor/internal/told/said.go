@@ -63,14 +63,16 @@ func (w *Word) Text(clip int) string {
 // maxSaid bounds how much of what people said a script or a remote advisor is shown at once.
 const maxSaid = 64
 
-// Unheard is what people said, oldest first, that no advice among the entries was given after: an advisor that was
-// asked on one branch has not heard what was said on another. Of very much it is the last.
-func Unheard(entries []*perdure.Entry) []*perdure.Entry {
-	byName := make(map[perdure.Hash]*perdure.Entry, len(entries))
+// Unheard is what people said, oldest first, that no advice at hand was given after: an advisor that was asked on one
+// branch has not heard what was said on another. Of very much it is the last.
+func (p *Past) Unheard() []*perdure.Entry {
+	byName := make(map[perdure.Hash]*perdure.Entry, len(p.All))
+	for _, e := range p.All {
+		byName[e.Name] = e
+	}
 	var ahead []perdure.Hash
 	var said []*perdure.Entry
-	for _, e := range entries {
-		byName[e.Name] = e
+	for _, e := range p.Entries {
 		if a, ok := e.Content().(perdure.Advice); ok && a.Signal == 0 {
 			ahead = append(ahead, e.Name)
 		}

@@ -339,17 +339,10 @@ func rejectedCapsules() []*vector {
 	bare := g
 	bare.unsigned = true
 	add(capsule.PredBinding, "no-manifest", "a manifest is announced, and there is none", headed(fields{5: 2}))
-	beside := func(v *vector, agent []byte, signed ...entry) {
-		b := record(fields{1: "perdure signatures", 2: 1, 3: agent})
-		for _, e := range signed {
-			b = append(b, record(fields{1: e.name(), 2: e.fields()[3]})...)
-		}
-		v.Signatures = hex.EncodeToString(b)
-	}
 	alone := capsuleOf(whole(g, fields{5: 1}), framed(bare), nil, nil, bare)
-	beside(add(capsule.PredDetached, "detached", "a signature of an entry that is not there follows the others", alone),
-		g.name(), g, a)
-	beside(add(capsule.PredDetached, "detached-agent", "the signatures beside it are another agent's", alone), a.name())
+	add(capsule.PredDetached, "detached", "a signature of an entry that is not there follows the others", alone).
+		beside(g.name(), g, a)
+	add(capsule.PredDetached, "detached-agent", "the signatures beside it are another agent's", alone).beside(a.name())
 	manifest := record(fields{1: public(1), 2: began, 3: 1, 4: 0, 6: bytes.Repeat([]byte{7}, 64)})
 	add(capsule.PredManifest, "manifest", "the signature of the manifest is nobody's",
 		capsuleOf(whole(g, fields{5: 2}), memory, frame('M', manifest), nil, g, a))
@@ -360,6 +353,20 @@ func rejectedCapsules() []*vector {
 	add(capsule.PredSchema, "schema", "a schema is named and not there", headed(fields{7: hash(nil)}))
 	add(capsule.PredRollback, "rollback", "the copy here has all of it and more",
 		capsuleOf(head, framed(g), nil, nil, g)).Here = hex.EncodeToString(good)
+	return append(out, rejectedSetNames()...)
+}
+
+// beside puts the signatures of entries into a file beside a capsule.
+func (v *vector) beside(agent []byte, signed ...entry) {
+	b := record(fields{1: "perdure signatures", 2: 1, 3: agent})
+	for _, e := range signed {
+		b = append(b, record(fields{1: e.name(), 2: e.fields()[3]})...)
+	}
+	v.Signatures = hex.EncodeToString(b)
+}
+
+// rejectedSetNames are names that no file of a set has.
+func rejectedSetNames() (out []*vector) {
 	for name, text := range map[string]string{"parent": "../door.agent", "folder": "chunks/door.agent",
 		"hidden": ".door.agent", "none": ""} {
 		out = append(out, (&vector{Name: "capsule-name-" + name, Why: "a file of a set has a plain name",
