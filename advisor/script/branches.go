@@ -15,6 +15,7 @@ import (
 type branches struct {
 	memory   *reader
 	decided  map[perdure.Hash][]decided // by advice; the newest first
+	outdated map[perdure.Hash]bool      // the advices of which something was not done because it was outdated
 	woken    map[perdure.Hash]bool      // the decisions to sleep that somebody has woken from
 	asleep   bool                       // the furthest turn is a sleep
 	furthest place
@@ -56,11 +57,14 @@ func (b *branches) walk(ctx context.Context, heads []perdure.Hash) error {
 func (b *branches) add(e *perdure.Entry) bool {
 	switch c := e.Content().(type) {
 	case perdure.Advice:
-		return b.advised(&c, b.decided[e.Name])
+		// what a copy could not do is done again, with what it could: that can be repeated
+		return (!c.Apart || !b.outdated[e.Name]) && b.advised(&c, b.decided[e.Name])
 	case perdure.Decision:
 		if w, ok := c.Action.(perdure.Wake); ok {
 			b.woken[w.Sleep] = b.woken[w.Sleep] || c.Verdict.Answer == perdure.Allow
-		} else if !slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
+		} else if slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
+			b.outdated[c.Advice] = true
+		} else {
 			b.decided[c.Advice] = append(b.decided[c.Advice], decided{c.Index, c.Verdict.Answer})
 		}
 	case perdure.Genesis, perdure.Outcome, perdure.Event, perdure.Snapshot, nil:
