@@ -60,8 +60,8 @@ func (f *Fold) refall(change func(*Message) bool) {
 }
 
 // hides reports whether a snapshot would keep events from the advisor that it has not seen, or show it again what it
-// has: a fold that is read from its bytes does not know. After so many entries it is written all the same, since reading all of them each time
-// costs too much.
+// has: a fold that is read from its bytes does not know. After so many entries it is written all the same, since
+// reading all of them each time costs too much.
 func (f *Fold) hides() bool {
 	return len(f.fallen)+len(f.echoes) > 0 && f.Ended == nil && f.Count-f.Snapshot < fallenHold
 }

@@ -44,7 +44,7 @@ func TestErrorsAreOneLineAndAHint(t *testing.T) {
 		err  error
 		want string
 	}{
-		{errors.New("two\nlines"), "perdure: two lines\n"},
+		{errors.New("two\nlines"), "perdure: two; lines\n"},
 		{fmt.Errorf("append: %w", perdure.ErrConflict),
 			"perdure: append: conflict: another node appended first\n  hint: nothing was changed; look at the agent " +
 				"again and repeat the command\n"},

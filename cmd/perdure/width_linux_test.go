@@ -68,8 +68,8 @@ func onTerminal(t *testing.T, dir string, args ...string) string {
 	return regexp.MustCompile("\x1b\\[[0-9;]*[mK]").ReplaceAllString(strings.ReplaceAll(string(seen), "\r\n", "\n"), "")
 }
 
-// copied are lines that are never broken: a command to type, or a whole hash.
-var copied = regexp.MustCompile(`^ +perdure |[0-9a-f]{64}`)
+// copied are lines that are never broken: a command to type, an example of a policy or a script, or a whole hash.
+var copied = regexp.MustCompile(`^ +(perdure |permit \(|forbid \(|- execute: )|[0-9a-f]{64}`)
 
 func TestOutputFitsATerminal(t *testing.T) {
 	dir := t.TempDir()
