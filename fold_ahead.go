@@ -13,7 +13,7 @@ func (a *Agent) ahead(e *Entry) *Agent {
 	}
 	switch b := e.content.(type) {
 	case Advice:
-		if b.Summary != "" || b.Basis != nil {
+		if b.Summary != "" || b.Basis != nil || b.Apart {
 			return nil
 		}
 	case Decision:
