@@ -58,7 +58,7 @@ func (b *branches) add(e *perdure.Entry) bool {
 	switch c := e.Content().(type) {
 	case perdure.Advice:
 		// what a copy could not do is done again, with what it could: that can be repeated
-		return (!c.Apart || !b.outdated[e.Name]) && b.advised(&c, b.decided[e.Name])
+		return (!c.Apart || b.whole(e.Name, &c)) && b.advised(&c, b.decided[e.Name])
 	case perdure.Decision:
 		if w, ok := c.Action.(perdure.Wake); ok {
 			b.woken[w.Sleep] = b.woken[w.Sleep] || c.Verdict.Answer == perdure.Allow
@@ -70,6 +70,16 @@ func (b *branches) add(e *perdure.Entry) bool {
 	case perdure.Genesis, perdure.Outcome, perdure.Event, perdure.Snapshot, nil:
 	}
 	return false
+}
+
+// whole reports whether all that an advice of a copy proposes was decided there.
+func (b *branches) whole(name perdure.Hash, a *perdure.Advice) bool {
+	for i := range a.Actions {
+		if !slices.ContainsFunc(b.decided[name], func(d decided) bool { return d.index == int64(i) }) {
+			return false
+		}
+	}
+	return !b.outdated[name]
 }
 
 // advised takes note of an advice and what was decided about it. Of two at one place, the first in memory says whether
