@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -180,7 +182,7 @@ func TestWhateverCopiesWereToldAScriptPaysOnce(t *testing.T) {
 	t.Parallel()
 	order := func(m perdure.Message) bool { return m.Name == "order" }
 	for name, text := range map[string]string{"pays": justPays, "reads too": readsToo, "reads after": thenReads} {
-		for seed := range uint64(150) {
+		for seed := range seeds() {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := newCopies(t, 1+r.IntN(3), payer(text))
 			for i := range 10 + r.IntN(25) {
@@ -236,3 +238,8 @@ func (c *copies) random(r *rand.Rand, i int) {
 }
 
 var trace func(string)
+
+func seeds() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64)
+	return max(n, 30)
+}
