@@ -2,7 +2,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"slices"
 
@@ -36,12 +35,12 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	if !s.history && a.Straight() {
 		return p, nil
 	}
-	memory, err := told.Memory(ctx, s.Store, a)
-	if errors.Is(err, perdure.ErrIncapable) && !s.history {
-		return p, nil // what the agent holds has to do
-	}
-	if err != nil {
-		return nil, err
+	memory := told.Recent(a) // where only the wake that it goes on from is wanted
+	if s.history {
+		var err error
+		if memory, err = told.Memory(ctx, s.Store, a); err != nil {
+			return nil, err
+		}
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash]perdure.Advice{}, decided: map[perdure.Hash]string{},
 		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},

@@ -205,11 +205,7 @@ func TestWhateverCopiesWereToldAScriptPaysOnce(t *testing.T) {
 // random does something to a copy.
 func (c *copies) random(r *rand.Rand, i int) {
 	at, other := r.IntN(len(c.stores)), r.IntN(len(c.stores))
-	op := r.IntN(12)
-	if trace != nil {
-		trace(fmt.Sprint(i, " op ", op, " at ", at, " other ", other, " seat ", c.seat))
-	}
-	switch op {
+	switch r.IntN(12) {
 	case 0, 1:
 		c.order(at, 100+i, "")
 	case 2: // perhaps told in another copy as well
@@ -236,8 +232,6 @@ func (c *copies) random(r *rand.Rand, i int) {
 		tell(c.T, n, c.id, perdure.Event{Name: "hello"})
 	}
 }
-
-var trace func(string)
 
 func seeds() uint64 {
 	n, _ := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64)
