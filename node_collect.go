@@ -106,7 +106,8 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err != nil {
 		return Collected{}, err
 	}
-	if len(s.all) > 0 && !slices.Equal(byName(s.all).heads(), slices.SortedFunc(slices.Values(a.Heads()), Hash.Compare)) {
+	on := slices.SortedFunc(slices.Values(a.Heads()), Hash.Compare)
+	if len(s.all) > 0 && !slices.Equal(byName(s.all).heads(), on) {
 		return Collected{}, ErrConflict // others wrote to it meanwhile
 	}
 	entries, next, err := s.record(n, a, now)
