@@ -20,8 +20,10 @@ type sight struct {
 	advice Hash
 	apart  bool
 	seen   []Hash
-	left   []Hash // spent by wakes that it did not know of
-	done   []bool // what was decided of it
+	left   []Hash    // spent by wakes that it did not know of
+	took   []Message // what it took out of the inbox where the seat was: the seat may move before anything is done
+	done   []bool    // what was decided of it
+	cut    bool      // some of it was not done because it is outdated
 }
 
 // woken says of a message in the inbox whether it has woken the agent, where that is not what the fold says.
@@ -33,8 +35,15 @@ type woken struct {
 // see takes what an advice has seen out of the inbox.
 func (f *Fold) see(e *Entry, a *Advice) {
 	beside := len(f.Heads) > 1 // what is not in its past
+	s := sight{advice: e.Name, apart: a.Apart, seen: a.Seen, done: make([]bool, len(a.Actions))}
 	if len(a.Actions) == 0 || !f.fromCopyOf(&proposals{Epoch: a.Epoch, Apart: a.Apart}) {
+		if len(a.Actions) > 0 && a.Epoch != 0 && len(a.Seen) > 0 {
+			s.took = f.among(oneOf(a.Seen))
+		}
 		f.leaveInbox(a.Seen)
+		if len(s.took) > 0 {
+			f.sights = pushed(f.sights, s, maxSights)
+		}
 		if beside {
 			f.unspend(f.spent(nil))
 		} else if len(f.drifted) > 0 && len(a.Seen) < maxSeen { // before nodes knew of this, they named none of it
@@ -43,7 +52,6 @@ func (f *Fold) see(e *Entry, a *Advice) {
 		}
 		return
 	}
-	s := sight{advice: e.Name, apart: a.Apart, seen: a.Seen, done: make([]bool, len(a.Actions))}
 	if beside {
 		s.left = f.spent(oneOf(a.Seen))
 	}
@@ -61,6 +69,16 @@ func (f *Fold) spent(but func(Hash) bool) (events []Hash) {
 		}
 	}
 	return events
+}
+
+// among are the unseen events of these names.
+func (f *Fold) among(is func(Hash) bool) (found []Message) {
+	for _, m := range f.Unseen() {
+		if is(m.Event) {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // drift takes messages out of the inbox that only an advice has seen which may not count.
@@ -89,16 +107,50 @@ func (f *Fold) decides(d *Decision) {
 	s := f.sights[i]
 	s.done = slices.Clone(s.done)
 	s.done[d.Index] = true
-	outdated := slices.Equal(d.Verdict.Rules, []string{ruling.Outdated})
+	if slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+		s.cut = true
+	}
+	once := d.Verdict.Answer != Deny && (len(d.Child) > 0 || d.Effect == Once)
 	switch {
-	case outdated && !s.apart || !outdated && s.apart && slices.Contains(s.done, false):
-		f.sights = replaced(f.sights, i, s) // more may be decided
-		return
-	case !outdated:
+	case once || !s.cut && !slices.Contains(s.done, false): // it counts
 		f.leaveInbox(s.seen)
 		f.unspend(s.left)
+	case s.cut && s.apart: // it never will
+	default:
+		if s.cut {
+			f.adrift(s.took)
+			s.took = nil
+		}
+		f.sights = replaced(f.sights, i, s)
+		return
 	}
 	f.sights = slices.Delete(slices.Clone(f.sights), i, i+1)
+}
+
+// heed forgets what advice of which nothing may be done has seen, once another advice that counts has.
+func (f *Fold) heed(seen func(Hash) bool) {
+	twice := func(m Message) bool {
+		return seen(m.Event) || slices.ContainsFunc(f.twins, func(t twin) bool {
+			return t.first == m.Event && seen(t.second)
+		})
+	}
+	for i := range f.sights {
+		if s := f.sights[i]; slices.ContainsFunc(s.took, twice) {
+			s.took = slices.DeleteFunc(slices.Clone(s.took), twice)
+			f.sights = replaced(f.sights, i, s)
+		}
+	}
+}
+
+// adrift remembers messages again that an advice had seen of which nothing is done, because the seat has moved.
+func (f *Fold) adrift(took []Message) {
+	for _, m := range took {
+		if !slices.Contains(f.drifted, m.Event) {
+			f.drifted = pushed(f.drifted, m.Event, maxFallen)
+			f.fall(m)
+		}
+	}
+	f.judged = new(judged)
 }
 
 // unspend lets events wake the agent again.
@@ -157,5 +209,12 @@ func (f *Fold) wakes(is func(Hash) bool) {
 func (f *Fold) unmark(is func(Hash) bool) {
 	if len(f.marks) > 0 {
 		f.marks = slices.DeleteFunc(slices.Clone(f.marks), func(m woken) bool { return is(m.event) })
+	}
+}
+
+// sighted puts the name of the last advice where what it has seen is remembered.
+func (f *Fold) sighted(name Hash) {
+	if n := len(f.sights); n > 0 && f.sights[n-1].advice.IsZero() {
+		f.sights[n-1].advice = name
 	}
 }

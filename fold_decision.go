@@ -166,10 +166,11 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 
 // leaveInbox takes the messages that were seen out of the inbox.
 func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || len(f.Inbox)+len(f.fallen) == 0 {
+	if len(seen) == 0 || len(f.Inbox)+len(f.fallen)+len(f.sights) == 0 {
 		return
 	}
 	is := oneOf(seen)
+	f.heed(is)
 	f.echo(is)
 	f.refall(func(m *Message) bool { return !is(m.Event) })
 	f.outOfInbox(is)

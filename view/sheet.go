@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -173,7 +174,7 @@ func (w *Wait) Describe(ctx context.Context, s perdure.Store, a *perdure.Agent) 
 	return err
 }
 
-// DescribeAll is describe of several of one agent, in one pass over its memory.
+// DescribeAll is describe of several of one agent, in at most two passes over its memory.
 func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits []Wait) error {
 	wanted := described{by: map[perdure.Hash][]*Wait{}, proposed: map[perdure.Hash][]proposed{}}
 	for i := range waits {
@@ -184,15 +185,9 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 	for e := range a.Recent() {
 		wanted.take(e)
 	}
-	if wanted.none() {
-		return nil
-	}
-	for e, err := range perdure.Backwards(ctx, s, a.ID(), nil) {
-		if err != nil {
+	for range 2 { // parents come before children: advice passes before the decision about it is found
+		if err := wanted.find(perdure.Backwards(ctx, s, a.ID(), nil)); err != nil {
 			return err
-		}
-		if wanted.take(e); wanted.none() {
-			return nil
 		}
 	}
 	return nil
@@ -210,7 +205,21 @@ type proposed struct {
 	index int64
 }
 
-func (d *described) none() bool { return len(d.by)+len(d.proposed) == 0 }
+// find looks for what is wanted in a memory.
+func (d *described) find(memory iter.Seq2[*perdure.Entry, error]) error {
+	if len(d.by)+len(d.proposed) == 0 {
+		return nil
+	}
+	for e, err := range memory {
+		if err != nil {
+			return err
+		}
+		if d.take(e); len(d.by) == 0 && len(d.proposed) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
 
 func (d *described) take(e *perdure.Entry) {
 	switch b := e.Content().(type) {
@@ -270,7 +279,7 @@ func (w *Wait) Asking() string {
 	case WaitDoubt:
 		return "did it happen? "
 	case WaitDoubled:
-		return "was it done twice? "
+		return twice + ": "
 	}
 	return "may it? "
 }
