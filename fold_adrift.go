@@ -7,18 +7,20 @@ import (
 )
 
 // What a copy of an agent proposed is not done where the seat is (see fromCopyOf), so what the copy was told has not
-// been acted on, though its advice names it as seen. It counts as unseen until an advice that counts names it: it leaves
-// the inbox, as everybody folds it, and is remembered with the fold in memory, as if there had been no room for it (see
-// fallen). Advice of a copy counts once all it proposed was decided in the copy.
+// been acted on, though its advice names it as seen. It counts as unseen until an advice that counts names it. It has
+// left the inbox, as everybody folds it, and is remembered with the fold in memory, as if there had been no room for it
+// (see fallen). Advice of a copy counts once all it proposed was decided in the copy; advice of a place that lost the
+// seat, if something of it was decided there that must happen once.
 //
 // An event wakes an agent once. Of wakes on two branches the first in fold order counts, and the advisor may have been
-// asked after the other. So an advice that counts, and names an event of another wake, takes back what it did not know
-// of: those events may wake the agent again. No snapshot is written meanwhile (see hides).
+// asked after the other. So an advice that counts takes back the wakes that it did not know of: their events may wake
+// the agent again. No snapshot is written meanwhile (see hides).
 
 // sight is what an advice that may not count has seen.
 type sight struct {
 	advice Hash
 	apart  bool
+	epoch  int64 // of the seat where it was asked for
 	seen   []Hash
 	left   []Hash    // spent by wakes that it did not know of
 	took   []Message // what it took out of the inbox where the seat was: the seat may move before anything is done
@@ -35,7 +37,7 @@ type woken struct {
 // see takes what an advice has seen out of the inbox.
 func (f *Fold) see(e *Entry, a *Advice) {
 	beside := len(f.Heads) > 1 // what is not in its past
-	s := sight{advice: e.Name, apart: a.Apart, seen: a.Seen, done: make([]bool, len(a.Actions))}
+	s := sight{advice: e.Name, apart: a.Apart, epoch: a.Epoch, seen: a.Seen, done: make([]bool, len(a.Actions))}
 	if len(a.Actions) == 0 || !f.fromCopyOf(&proposals{Epoch: a.Epoch, Apart: a.Apart}) {
 		if len(a.Actions) > 0 && a.Epoch != 0 && len(a.Seen) > 0 {
 			s.took = f.among(oneOf(a.Seen))
@@ -137,6 +139,17 @@ func (f *Fold) heed(seen func(Hash) bool) {
 	for i := range f.sights {
 		if s := f.sights[i]; slices.ContainsFunc(s.took, twice) {
 			s.took = slices.DeleteFunc(slices.Clone(s.took), twice)
+			f.sights = replaced(f.sights, i, s)
+		}
+	}
+}
+
+// unseated remembers what advice has seen that was asked for where the seat was before.
+func (f *Fold) unseated() {
+	for i := range f.sights {
+		if s := f.sights[i]; len(s.took) > 0 && s.epoch != f.Seats[0].Epoch {
+			f.adrift(s.took)
+			s.took = nil
 			f.sights = replaced(f.sights, i, s)
 		}
 	}

@@ -66,7 +66,7 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Ha
 	}
 	for _, d := range f.Doubles() {
 		add(Wait{Kind: WaitDoubled, Decision: d.Second, Since: d.Time,
-			What: fmt.Sprintf(twice+": decisions %s and %s", d.First.Short(), d.Second.Short()),
+			What:   fmt.Sprintf(twice+": decisions %s and %s", d.First.Short(), d.Second.Short()),
 			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", Callable(a), d.Second)})
 	}
 	if f.Ended != nil || len(f.Paused) > 0 {

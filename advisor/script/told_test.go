@@ -42,7 +42,8 @@ func payer(between string) string {
 
 const (
 	justPays  = "  - execute: {tool: pay, args: {n: \"${results.gNR.result.n}\"}}\n"
-	readsToo  = "  - do:\n    - execute: {tool: echo, args: {n: NR}}\n    - execute: {tool: pay, args: {n: \"${results.gNR.result.n}\"}}\n"
+	readsToo  = "  - do:\n    - execute: {tool: echo, args: {n: NR}}\n    " +
+		"- execute: {tool: pay, args: {n: \"${results.gNR.result.n}\"}}\n"
 	thenReads = justPays + "  - execute: {tool: echo, args: {n: NR}}\n"
 )
 
@@ -175,14 +176,49 @@ func (c *copies) meet() {
 	}
 }
 
+// Two copies are woken by two orders, and whichever wake and whichever advice is folded first when they meet, both are
+// paid, once. So is one that only the copy without the seat was told, from whose wake the script goes on.
+func TestEachOrderThatWokeACopyIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"pays": justPays, "reads too": readsToo} {
+		for first := range 5 {
+			for _, steps := range []int{1, 2, 9} { // how far the copies come before they meet
+				c := newCopies(t, 2, payer(text))
+				for range first {
+					tell(t, c.node(0), c.id, perdure.Event{Name: "hello"})
+				}
+				for range 4 - first {
+					tell(t, c.node(1), c.id, perdure.Event{Name: "hello"})
+				}
+				c.order(1, 2, "")
+				c.cycle(1, steps)
+				if first != 2 {
+					c.order(0, 1, "")
+					c.cycle(0, steps)
+				}
+				c.meet()
+				for what := range c.told {
+					if c.till.paid[what] != 1 {
+						t.Errorf("%s, %d first, %d steps: paid %v", name, first, steps, c.till.paid)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Copies of an agent are told orders, some of them the same under one id, run, stop in the middle of a turn, are merged
 // with each other; the seat moves, and the place that has it is lost and restored from a copy. Once they all meet, the
-// script has paid each order once, wherever it was told.
+// script has paid each order once, wherever it was told. PERDURE_HISTORIES says how many are tried: what is folded
+// first is by chance, so no two runs are the same.
 func TestWhateverCopiesWereToldAScriptPaysOnce(t *testing.T) {
-	t.Parallel()
+	seeds, err := strconv.ParseUint(os.Getenv("PERDURE_HISTORIES"), 10, 64)
+	if err != nil {
+		t.Skip("set PERDURE_HISTORIES to a number")
+	}
 	order := func(m perdure.Message) bool { return m.Name == "order" }
 	for name, text := range map[string]string{"pays": justPays, "reads too": readsToo, "reads after": thenReads} {
-		for seed := range seeds() {
+		for seed := range seeds {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := newCopies(t, 1+r.IntN(3), payer(text))
 			for i := range 10 + r.IntN(25) {
@@ -194,7 +230,8 @@ func TestWhateverCopiesWereToldAScriptPaysOnce(t *testing.T) {
 					t.Errorf("%s, seed %d: %s was paid %d times", name, seed, what, c.till.paid[what])
 				}
 			}
-			if f := load(t, c.node(c.seat), c.id).Fold(); slices.ContainsFunc(f.Unseen(), order) || len(f.Doubles()) > 0 || f.Sleep == nil {
+			f := load(t, c.node(c.seat), c.id).Fold()
+			if slices.ContainsFunc(f.Unseen(), order) || len(f.Doubles()) > 0 || f.Sleep == nil {
 				t.Errorf("%s, seed %d: unseen %v, doubled %v, asleep: %v", name, seed, f.Unseen(), f.Doubles(),
 					f.Sleep != nil)
 			}
@@ -231,9 +268,4 @@ func (c *copies) random(r *rand.Rand, i int) {
 		n.SnapshotEvery = 1
 		tell(c.T, n, c.id, perdure.Event{Name: "hello"})
 	}
-}
-
-func seeds() uint64 {
-	n, _ := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64)
-	return max(n, 30)
 }
