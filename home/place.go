@@ -66,6 +66,22 @@ func (h *Home) Anywhere() (string, error) {
 	return scheme + ":" + path, err
 }
 
+// Beneath is the home that a process which starts anywhere must find in the environment beside the store that Anywhere
+// names; empty: it finds that by itself.
+func (h *Home) Beneath() (string, error) {
+	if h.own == "" || h.Dir == "" {
+		return "", nil
+	}
+	user, err := userHome()
+	if err == nil && user == h.Dir {
+		return "", nil
+	}
+	if h.Loose {
+		return filepath.Abs(h.own)
+	}
+	return filepath.Abs(h.Dir)
+}
+
 // place says where the store is.
 func (h *Home) place() error {
 	h.Found, h.Loose, h.remote, h.own, h.options = false, false, "", "", sqlite.Options{}
@@ -154,12 +170,18 @@ func defaultHome() (dir string, found bool, err error) {
 		}
 		at = above
 	}
+	dir, err = userHome()
+	return dir, false, err
+}
+
+// userHome is the user's data folder.
+func userHome() (string, error) {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		return filepath.Join(data, "perdure"), false, nil
+		return filepath.Join(data, "perdure"), nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", false, fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
+		return "", fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
 	}
-	return filepath.Join(user, ".local", "share", "perdure"), false, nil
+	return filepath.Join(user, ".local", "share", "perdure"), nil
 }
