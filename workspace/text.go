@@ -225,12 +225,15 @@ func joined(text string) string { return strings.ReplaceAll(text, apart, "") }
 
 // Links in texts are [[path]], or Markdown links to files without a scheme.
 var (
-	wikiLink = regexp.MustCompile(`\[\[([^\[\]\n|]{1,512})(?:\|[^\[\]\n]*)?\]\]`)
-	markLink = regexp.MustCompile(`\]\(([^()\s:]{1,512}\.md)(?:#[^()\s]*)?\)`)
+	wikiLink = regexp.MustCompile(`\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]`)
+	markLink = regexp.MustCompile(`\]\(([^()\s:]+\.md)(?:#[^()\s]*)?\)`)
 )
 
-// maxTextLinks bounds the links that are found in one text.
-const maxTextLinks = 256
+// maxTextLinks and maxLink bound how many links are found in one text, and how long they are.
+const (
+	maxTextLinks = 256
+	maxLink      = 512
+)
 
 // linksIn are the paths that a text links to.
 func linksIn(text string) []string {
@@ -238,7 +241,7 @@ func linksIn(text string) []string {
 	for _, re := range []*regexp.Regexp{wikiLink, markLink} {
 		for _, m := range re.FindAllStringSubmatch(text, maxTextLinks) {
 			target := strings.TrimPrefix(strings.TrimSpace(m[1]), "/")
-			if target != "" && !slices.Contains(all, target) {
+			if target != "" && len(m[1]) <= maxLink && !slices.Contains(all, target) {
 				all = append(all, target)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// request is an append that waits for a committer.
+// request is an append that waits to be committed.
 type request struct {
 	row
 	id         perdure.AgentID
@@ -46,12 +47,26 @@ const (
 	abandoned
 )
 
-// submit has a committer append and waits until it is committed. When ctx ends before the committer has begun with it,
-// nothing was added.
+// queue is the appends of some agents that wait for the transaction before theirs to end. Who finds it at rest commits
+// what is there, its own request among it; what came meanwhile is committed beside its callers.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	busy    bool // a transaction of it is under way, or about to begin
+}
+
+// submit appends and waits until it is committed. When ctx ends before its transaction has begun, nothing was added.
 func (s *Store) submit(ctx context.Context, r *request) error {
 	r.done, r.left = make(chan struct{}), ctx.Done()
-	if err := s.hand(ctx, r); err != nil {
+	q := &s.queues[binary.BigEndian.Uint16(r.id[:])%committers]
+	first, err := s.hand(ctx, q, r)
+	if err != nil {
 		return err
+	}
+	if first {
+		runtime.Gosched() // those who are about to write share the transaction
+		s.commit(q.take())
+		s.goOn(q)
 	}
 	select {
 	case <-r.done:
@@ -64,71 +79,81 @@ func (s *Store) submit(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// hand puts a request into the queue of its agent.
-func (s *Store) hand(ctx context.Context, r *request) error {
+// hand puts a request into a queue, and says whether its caller is the one to commit.
+func (s *Store) hand(ctx context.Context, q *queue, r *request) (first bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return s.errClosed()
+		return false, s.errClosed()
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
-	select {
-	case s.queues[binary.BigEndian.Uint16(r.id[:])%committers] <- r:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
+	first, q.busy = !q.busy, true
+	if first {
+		s.group.Add(1)
 	}
+	return first, nil
 }
 
-// commits commits what is in a queue until it is closed. Requests that come while a transaction is under way share the
-// next. Of one agent each has one request: the second waits for what came of the first.
-func (s *Store) commits(queue <-chan *request) {
-	var later []*request
-	for open := true; open || len(later) > 0; {
-		batch, seen, size := []*request(nil), map[perdure.AgentID]bool{}, 0
-		take := func(r *request) {
-			if seen[r.id] || len(batch) >= maxBatch || size >= maxBatchBytes {
-				later = append(later, r)
+// goOn lets a queue rest, or has what came meanwhile committed.
+func (s *Store) goOn(q *queue) {
+	if q.rests() {
+		s.group.Done()
+		return
+	}
+	go func() {
+		defer s.group.Done()
+		for {
+			s.commit(q.take())
+			runtime.Gosched() // those who were answered may have more
+			if q.rests() {
 				return
 			}
-			batch, size, seen[r.id] = append(batch, r), size+len(r.data), true
 		}
-		waiting := later
-		later = nil
-		for _, r := range waiting {
-			take(r)
-		}
-		if len(batch) == 0 {
-			r, more := <-queue
-			if open = more; !more {
-				continue
-			}
-			take(r)
-			runtime.Gosched() // those who are about to write go first
-		}
-	fill:
-		for open && len(later) < maxBatch {
-			select {
-			case r, more := <-queue:
-				if open = more; !more {
-					break fill
-				}
-				take(r)
-			default:
-				break fill
-			}
-		}
-		s.commit(batch)
+	}()
+}
+
+// rests reports whether nothing waits; then the next that comes commits.
+func (q *queue) rests() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy = len(q.waiting) > 0
+	return !q.busy
+}
+
+// take takes what shares the next transaction, in the order it came. Of one agent that is one request: the second waits
+// for what came of the first.
+func (q *queue) take() []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 1 {
+		batch := q.waiting
+		q.waiting = nil
+		return batch
 	}
+	var batch, later []*request
+	seen, size := make(map[perdure.AgentID]bool, len(q.waiting)), 0
+	for _, r := range q.waiting {
+		if seen[r.id] || len(batch) >= maxBatch || size >= maxBatchBytes {
+			later = append(later, r)
+			continue
+		}
+		batch, size, seen[r.id] = append(batch, r), size+len(r.data), true
+	}
+	q.waiting = later
+	return batch
 }
 
 // commit appends a batch in one transaction, in which every request has its own outcome. Where the connection is lost
 // it is done again: what had been committed is found then.
 func (s *Store) commit(batch []*request) {
 	batch = slices.DeleteFunc(batch, func(r *request) bool { return !r.state.CompareAndSwap(waiting, taken) })
-	// locks are taken in one order everywhere
+	// in one order, so that processes that write to the same agents are seldom in each other's way: where the server
+	// takes them in another and finds a deadlock, it is done again
 	slices.SortFunc(batch, func(a, b *request) int { return bytes.Compare(a.id[:], b.id[:]) })
 	s.carryOut(batch, false)
 }

@@ -59,8 +59,8 @@ type Store struct {
 
 	mu     sync.RWMutex // held for reading while a request is handed over
 	closed bool
-	queues []chan *request
-	group  sync.WaitGroup // committers
+	queues [committers]queue
+	group  sync.WaitGroup // queues that are busy
 	ended  chan struct{}  // closed when the store is
 }
 
@@ -102,11 +102,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	s.bell.store, s.watch.store = s, s
 	if err := s.reach(ctx, name, o); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", s.label, advise(err, name))
-	}
-	for range committers {
-		queue := make(chan *request, maxBatch)
-		s.queues = append(s.queues, queue)
-		s.group.Go(func() { s.commits(queue) })
 	}
 	return s, nil
 }
@@ -176,9 +171,6 @@ func (s *Store) Close() error {
 	if !first {
 		<-s.ended
 		return nil
-	}
-	for _, q := range s.queues {
-		close(q)
 	}
 	s.group.Wait()
 	s.bell.close()

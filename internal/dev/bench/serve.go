@@ -42,6 +42,9 @@ type Served struct {
 	Bare      float64   `json:"bare_per_second"`
 	BareTime  Quantiles `json:"bare_time"`
 	Ratio     float64   `json:"ratio"` // how many times slower
+	// a bare handler with a sync per request; zero: it was not measured
+	Plain      float64 `json:"plain_per_second,omitempty"`
+	PlainRatio float64 `json:"plain_ratio,omitempty"`
 	// processor time of a request, that of the client included; zero: it was not measured
 	CPU     time.Duration `json:"cpu,omitempty"`
 	BareCPU time.Duration `json:"bare_cpu,omitempty"`
@@ -58,7 +61,8 @@ type ServeResult struct {
 // Tables is the result for people.
 func (r *ServeResult) Tables() []Table {
 	t := Table{Title: fmt.Sprintf("%d clients at once, %d readers, %s", r.Clients, r.Readers, r.Machine),
-		Head: []string{"", "PER SECOND", "P50", "P99", "CPU", "BARE/S", "BARE P50", "BARE P99", "BARE CPU", "RATIO"}}
+		Head: []string{"", "PER SECOND", "P50", "P99", "CPU", "BARE/S", "BARE P50", "BARE P99", "BARE CPU", "RATIO",
+			"PLAIN/S", "RATIO"}}
 	round := func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
 	cpu := func(d time.Duration) string {
 		if d == 0 {
@@ -66,15 +70,23 @@ func (r *ServeResult) Tables() []Table {
 		}
 		return d.Round(time.Microsecond).String()
 	}
+	some := func(x float64, digits int) string {
+		if x == 0 {
+			return ""
+		}
+		return number(x, digits)
+	}
 	for _, x := range r.Rows {
 		t.add(x.What, number(x.PerSecond, 0), round(x.Time.P50), round(x.Time.P99), cpu(x.CPU), number(x.Bare, 0),
-			round(x.BareTime.P50), round(x.BareTime.P99), cpu(x.BareCPU), number(x.Ratio, 2))
+			round(x.BareTime.P50), round(x.BareTime.P99), cpu(x.BareCPU), number(x.Ratio, 2),
+			some(x.Plain, 0), some(x.PlainRatio, 2))
 	}
 	t.note(
 		"bare: a net/http handler that appends the body to a file, syncs it (one sync for all that wait) and " +
 			"answers; " +
 			"for show one that answers the same bytes; for tail one that copies them to its readers",
 	)
+	t.note("plain: the same handler with a sync of its own per request")
 	t.note("the clients are in the same process, and in its processor time; the ratio is that of requests per second")
 	t.note("%s", r.Durable)
 	return []Table{t}
@@ -97,7 +109,7 @@ func (s Serve) Run(ctx context.Context, p *Place) (r *ServeResult, err error) {
 			if err != nil {
 				return err
 			}
-			row.Ratio = row.Bare / row.PerSecond
+			row.Ratio, row.PlainRatio = row.Bare/row.PerSecond, row.Plain/row.PerSecond
 			r.Rows = append(r.Rows, row)
 		}
 		return nil
@@ -203,8 +215,8 @@ func (s Serve) load(what string, ask func(client, i int) error) (float64, []time
 	return float64(len(all)) / took.Seconds(), all, err
 }
 
-// turns measures both, round by round.
-func (s Serve) turns(what string, ours, bare func(round, client, i int) error) (Served, error) {
+// turns measures all of them, round by round.
+func (s Serve) turns(what string, ours, bare, plain func(round, client, i int) error) (Served, error) {
 	var row Served
 	var mine, theirs []time.Duration
 	for round := range s.Rounds {
@@ -220,6 +232,13 @@ func (s Serve) turns(what string, ours, bare func(round, client, i int) error) (
 		}
 		row.BareCPU += CPUTime() - begun
 		row.Bare, theirs = row.Bare+rate/float64(s.Rounds), append(theirs, laps...)
+		if plain == nil {
+			continue
+		}
+		if rate, _, err = s.load("plain "+what, func(c, i int) error { return plain(round, c, i) }); err != nil {
+			return row, err
+		}
+		row.Plain += rate / float64(s.Rounds)
 	}
 	row.CPU, row.BareCPU = row.CPU/time.Duration(len(mine)), row.BareCPU/time.Duration(len(theirs))
 	row.What, row.Time, row.BareTime = what, quantiles(mine), quantiles(theirs)
@@ -234,6 +253,9 @@ func (s Serve) creates(ctx context.Context, w *serveWorld) (Served, error) {
 		return err
 	}, func(r, c, i int) error {
 		_, err := w.ask(ctx, "POST", w.bare+"/append", body(r, c, i))
+		return err
+	}, func(r, c, i int) error {
+		_, err := w.ask(ctx, "POST", w.bare+"/plain", body(r, c, i))
 		return err
 	})
 	for i := range s.Agents {
@@ -259,6 +281,9 @@ func (s Serve) events(ctx context.Context, w *serveWorld) (Served, error) {
 	}, func(_, _, _ int) error {
 		_, err := w.ask(ctx, "POST", w.bare+"/append", body)
 		return err
+	}, func(_, _, _ int) error {
+		_, err := w.ask(ctx, "POST", w.bare+"/plain", body)
+		return err
 	})
 }
 
@@ -274,7 +299,7 @@ func (s Serve) shows(ctx context.Context, w *serveWorld) (Served, error) {
 	}, func(_, _, _ int) error {
 		_, err := w.ask(ctx, "GET", w.bare+"/show", nil)
 		return err
-	})
+	}, nil)
 }
 
 // tails has many readers follow one agent, and measures how long after it was sent each has an event.

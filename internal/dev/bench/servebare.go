@@ -81,18 +81,35 @@ func (b *bareServer) close() error {
 	return b.file.Close()
 }
 
-// append makes a body durable.
+// append makes a body durable, together with all others that wait.
 func (b *bareServer) append(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := posted(r)
 	if err != nil {
 		return nil, err
-	}
-	if !json.Valid(body) {
-		return nil, errors.New("it is not JSON")
 	}
 	w := bareWrite{body, make(chan error, 1)}
 	b.in <- w
 	return body, <-w.done
+}
+
+// plain makes a body durable by a sync of its own, as most handlers do.
+func (b *bareServer) plain(r *http.Request) ([]byte, error) {
+	body, err := posted(r)
+	if err == nil {
+		_, err = b.file.Write(body)
+	}
+	if err == nil {
+		err = b.file.Sync()
+	}
+	return body, err
+}
+
+func posted(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil && !json.Valid(body) {
+		err = errors.New("it is not JSON")
+	}
+	return body, err
 }
 
 func (b *bareServer) serve(ctx context.Context, ln net.Listener) error {
@@ -107,6 +124,10 @@ func (b *bareServer) serve(ctx context.Context, ln net.Listener) error {
 	}
 	mux.HandleFunc("POST /append", func(w http.ResponseWriter, r *http.Request) {
 		body, err := b.append(r)
+		answer(w, fmt.Appendf(nil, `{"bytes":%d}`, len(body)), err)
+	})
+	mux.HandleFunc("POST /plain", func(w http.ResponseWriter, r *http.Request) {
+		body, err := b.plain(r)
 		answer(w, fmt.Appendf(nil, `{"bytes":%d}`, len(body)), err)
 	})
 	mux.HandleFunc("GET /show", func(w http.ResponseWriter, _ *http.Request) { answer(w, b.show, nil) })
