@@ -190,6 +190,6 @@ func Reserved(name string) bool {
 
 // ReservedError refuses a name for something.
 func ReservedError(what, name string) error {
-	return Invalid(fmt.Errorf("%s cannot be called %q: the names runtime, owner and operator stand for somebody in every "+
-		"memory and policy", what, name))
+	return Invalid(fmt.Errorf("%s cannot be called %q: the names runtime, owner and operator stand for somebody in "+
+		"every memory and policy", what, name))
 }

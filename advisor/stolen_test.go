@@ -54,7 +54,8 @@ func TestAModelIsNotShownWhatAStolenKeyWrote(t *testing.T) {
 				if model.last == nil {
 					t.Fatal("the model was not asked")
 				}
-				if got := shape(model.last); strings.Contains(got, "forged") || !strings.Contains(got, "the real result") {
+				got := shape(model.last)
+				if strings.Contains(got, "forged") || !strings.Contains(got, "the real result") {
 					t.Errorf("it is shown\n%s", got)
 				}
 			})

@@ -103,8 +103,8 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		h.note("%s is added, but not in the list yet: %v; see perdure doctor --reindex", view.Called(a), err)
 	}
 	if err := h.sight(ctx, s, a); err != nil {
-		h.note("%s is added, but how far it has come could not be noted: %v; an older copy of it may not be noticed until "+
-			"it is imported again", view.Called(a), err)
+		h.note("%s is added, but how far it has come could not be noted: %v; an older copy of it may not be "+
+			"noticed until it is imported again", view.Called(a), err)
 	}
 	n, err := h.Node(ctx, s)
 	if err == nil {

@@ -132,8 +132,8 @@ func (h *Home) place() error {
 	return nil
 }
 
-// beneath is the home of a store that is no place for key, trust and policies: the one that would have been used without
-// it, which the environment names, or which is here, above or the user's.
+// beneath is the home of a store that is no place for key, trust and policies: the one that would have been used
+// without it, which the environment names, or which is here, above or the user's.
 func (h *Home) beneath() (err error) {
 	if named := os.Getenv(StoreEnv); h.URL != "" && named != "" && named != h.URL {
 		under := &Home{URL: named}

@@ -196,9 +196,11 @@ func TestManyBeginningsOfEscapesCostNoMoreThanOtherText(t *testing.T) {
 	const size = 256 << 10
 	for name, one := range map[string]string{
 		"colours": "\x1b[", "parameters": "\x1b[1;1", "one colour": "\x1b[" + strings.Repeat("1;", size/2),
-		"escaped colours": "\\e[1", "braces": "\\u{", "open braces": "\\u{ffff", "units": "\\U0000000", "entities": "&#x",
+		"escaped colours": "\\e[1", "braces": "\\u{", "open braces": "\\u{ffff", "units": "\\U0000000",
+		"entities":    "&#x",
 		"blank lines": "\n    ", "blanks": "\n" + strings.Repeat(" ", size), "line numbers": "\n1",
-		"long numbers": "\n" + strings.Repeat("1", size), "bytes": "0x6", "bytes in a row": "107,", "drawings": "\uff2d",
+		"long numbers": "\n" + strings.Repeat("1", size), "bytes": "0x6", "bytes in a row": "107,",
+		"drawings":  "\uff2d",
 		"ligatures": "\ufb01", "cut drawings": "\xef\xbc", "backslashes": "\\\\\\e",
 	} {
 		text := strings.Repeat(one, 1+size/len(one))
