@@ -3,7 +3,9 @@ package perdure_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -13,8 +15,11 @@ import (
 // snapshots, in any order. Once all of it is where the seat is, each bill has been paid there once, and no bill is left
 // unseen: no wake-up is lost, and none counts twice.
 func TestWhateverCopiesWereToldIsPaidOnce(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(100) {
+	seeds, err := strconv.ParseUint(os.Getenv("PERDURE_HISTORIES"), 10, 64)
+	if err != nil {
+		t.Skip("set PERDURE_HISTORIES to a number")
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := newBillers(t, 1+r.IntN(3), r.IntN(2) == 0)
 		told := map[string]bool{}
