@@ -192,7 +192,7 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool {
+	if note := p.Sleep.Sleep.Note; note != "" && note != p.WhyText(p.now) && !slices.ContainsFunc(p.Waits, func(w Wait) bool {
 		return w.Kind == WaitQuestion || w.Kind == WaitTalk
 	}) {
 		p.row("note", "%s", note)
