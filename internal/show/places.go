@@ -136,8 +136,8 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 		case one.Kept != "":
 			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
 		case one.Behind:
-			fmt.Fprintf(&b, "%s: there was nothing to pass this way; to bring both up to date: perdure sync %s %s\n",
-				name, name, peer)
+			fmt.Fprintf(&b, "%s: %s has more of it than this home; to get that: perdure pull %s %s\n", name, peer, name,
+				peer)
 		}
 	}
 	for _, x := range t.Failed {
@@ -174,7 +174,7 @@ func tally(t *home.Transfer) string {
 		text += fmt.Sprintf("; %d the same already", t.Same)
 	}
 	if behind > 0 {
-		text += fmt.Sprintf("; %d with more to go the other way", behind)
+		text += fmt.Sprintf("; %d with more there", behind)
 	}
 	if kept > 0 {
 		text += fmt.Sprintf("; %d not passed on", kept)
