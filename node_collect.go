@@ -404,8 +404,8 @@ func (n *Node) erased(ctx context.Context, id AgentID, subject string) (*Entry, 
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any
 // copy of any agent. First it records that in this agent: a key that is gone without a word would look like damage. If
 // it is cut off between the two, do it again: what this agent records already is not recorded twice. It refuses a
-// subject the vault never had a key for, with an error that wraps ErrNotFound: a name spelled wrong would be recorded as
-// erased while everything can still be read.
+// subject the vault never had a key for, with an error that wraps ErrNotFound: a name spelled wrong would be recorded
+// as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
 		return nil, fmt.Errorf("erase %s: %w", subject, err)

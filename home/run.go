@@ -182,8 +182,8 @@ func (r *Ran) unseated(name string) string {
 	if r.Now.Fold().Seats[0].Given {
 		way := "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and "
 		if to := r.Now.Fold().Seats[0].To; !to.IsZero() {
-			way = "it goes on where key " + to.Short() + " signs; or, if that never takes it, destroy the copy there, " +
-				"and "
+			way = "it goes on where key " + to.Short() + " signs; or, if that never takes it, destroy the copy " +
+				"there, and "
 		}
 		return way + "take the seat back: perdure seat take " + name + " --yes --why TEXT"
 	}

@@ -296,8 +296,8 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if len(part) > maxPart && len(current) == 0 {
-			return nil, perdure.Invalid(fmt.Errorf("path %q: want at most %d bytes between two slashes", clip(path, maxTitle),
-				maxPart))
+			return nil, perdure.Invalid(fmt.Errorf("path %q: want at most %d bytes between two slashes",
+				clip(path, maxTitle), maxPart))
 		}
 	}
 	if len(d.Text) > MaxText {
