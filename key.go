@@ -134,7 +134,11 @@ func ParseKey(text string) (Key, string, error) {
 func parseKey(text string) (Key, string, error) {
 	var k Key
 	if !strings.Contains(text, "+") {
-		return k, "", k.UnmarshalText([]byte(text))
+		if k.UnmarshalText([]byte(text)) != nil {
+			return k, "", fmt.Errorf("key %.70q: want %d hex digits, or NAME+HASH+KEY as `perdure key show` prints it",
+				text, 2*len(k))
+		}
+		return k, "", nil
 	}
 	v, err := note.NewVerifier(text)
 	if err != nil {

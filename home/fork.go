@@ -24,6 +24,7 @@ type Forked struct {
 	From     perdure.AgentID `json:"from"`
 	At       perdure.Hash    `json:"at"`
 	Rehearse bool            `json:"rehearse"`
+	Paused   bool            `json:"paused,omitempty"`
 	Effects  []view.Undone   `json:"not_undone"`
 
 	Of string `json:"-"` // what the other is called
@@ -53,7 +54,7 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 	if err != nil {
 		return nil, err
 	}
-	r.Agent = a.ID()
+	r.Agent, r.Paused = a.ID(), len(a.Fold().Paused) > 0
 	return r, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -215,7 +216,7 @@ func (r *Arrived) Text() (head string, more []string) {
 	} else if got.Relation == capsule.Deeper {
 		more = append(more, "the whole memory is here now: it has all its rights")
 	}
-	if r.Held && len(a.Fold().Asks) > 0 {
+	if r.Held && slices.ContainsFunc(a.Fold().Asks, unvoted) {
 		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the "+
 			"file with perdure approve FILE, and sends that back")
 	}
@@ -228,6 +229,18 @@ func (r *Arrived) Text() (head string, more []string) {
 	}
 	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"),
 		r.Standing), more
+}
+
+// unvoted reports whether a question lacks answers, whoever gave those that are there: nobody may be trusted here yet.
+func unvoted(q perdure.Asking) bool {
+	yes := int64(0)
+	for _, v := range q.Votes {
+		if !v.Approve {
+			return false
+		}
+		yes++
+	}
+	return yes < max(q.Verdict.Quorum, 1)
 }
 
 // OpenImport opens what is to be imported, and what is beside it; nil for a set, which is opened as one. What it

@@ -36,6 +36,11 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	if comment != "" {
 		line += " # " + comment
 	}
+	if !revoke && scope != perdure.AnyScope {
+		if err := checkScope(scope); err != nil {
+			return perdure.Trustee{}, err
+		}
+	}
 	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
 	if err != nil {
 		err = perdure.Invalid(errors.Unwrap(err)) // there is one line, and people did not write it
@@ -43,11 +48,6 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 			err = perdure.WithHint(err, "a key is what perdure key show prints")
 		}
 		return perdure.Trustee{}, err
-	}
-	if !revoke && scope != perdure.AnyScope {
-		if err := checkScope(scope); err != nil {
-			return perdure.Trustee{}, err
-		}
 	}
 	lines := t.Trustees()
 	if len(lines) != 1 {

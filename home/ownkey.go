@@ -159,6 +159,13 @@ func (h *Home) writeTrust(path string, who perdure.Trustee) error {
 			who.Name = known.Name
 		}
 	}
+	lines := t.Trustees()
+	for i := range lines { // nor is one that was trusted without a name
+		if lines[i].Key == who.Key && lines[i].Name == "" && !lines[i].Revoked {
+			lines[i].Name = who.Name
+		}
+	}
+	t = perdure.NewTrust(lines...)
 	f, err := os.CreateTemp(h.Dir, TrustFile+".*.part")
 	if err != nil {
 		return err

@@ -26,7 +26,10 @@ type Transfer struct {
 // Passage is an agent of which something passed, or was kept back.
 type Passage struct {
 	*exchange.Synced
-	Name string `json:"name,omitempty"`
+	Name   string            `json:"name,omitempty"`
+	Moved  bool              `json:"moved,omitempty"`  // its seat went along
+	Before *exchange.Receipt `json:"before,omitempty"` // what went before its seat did
+	Waits  string            `json:"waits,omitempty"`  // why it does not go on there, with its seat
 }
 
 // TransferFault is an agent that did not pass, and why.
@@ -65,13 +68,16 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 	if err != nil {
 		return out, err
 	}
-	pass := func(id perdure.AgentID) (*exchange.Synced, error) { return exchange.Sync(ctx, here, p, id, way) }
+	pass := func(id perdure.AgentID) (*Passage, error) {
+		s, err := exchange.Sync(ctx, here, p, id, way)
+		return &Passage{Synced: s}, err
+	}
 	if c.Move {
 		to, err := p.taker(ctx)
 		if err != nil {
 			return out, err
 		}
-		pass = func(id perdure.AgentID) (*exchange.Synced, error) { return here.move(ctx, p, id, to) }
+		pass = func(id perdure.AgentID) (*Passage, error) { return here.move(ctx, p, id, to) }
 	}
 	book, err := h.OpenDealings(ctx)
 	if err != nil {
@@ -86,7 +92,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 			return out, ctx.Err()
 		}
 		out.add(ctx, d.Store, id, s, err)
-		if s != nil && s.Pushed != nil {
+		if s.Pushed != nil {
 			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
 				return out, err
 			}
@@ -97,7 +103,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 }
 
 // add notes what came of one agent.
-func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *exchange.Synced, err error) {
+func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *Passage, err error) {
 	t.Agents++
 	name := nameOf(ctx, s, id)
 	if err != nil {
@@ -110,13 +116,17 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 		f.Error = strings.TrimSuffix(f.Error, "; "+f.Do)
 		t.Failed = append(t.Failed, f)
 	}
-	if got == nil || got.Pulled == nil && got.Pushed == nil && got.Kept == "" {
+	if got.Pulled == nil && got.Pushed == nil && got.Kept == "" && !got.Behind {
 		if err == nil {
 			t.Same++
 		}
 		return
 	}
-	t.Passed = append(t.Passed, Passage{got, name})
+	got.Name = name
+	t.Passed = append(t.Passed, *got)
+	if got.Before != nil {
+		t.Entries += got.Before.Entries
+	}
 	for _, x := range []struct {
 		r *exchange.Receipt
 		n *int64
