@@ -27,6 +27,7 @@ type Transfer struct {
 type Passage struct {
 	*exchange.Synced
 	Name string `json:"name,omitempty"`
+	Seat bool   `json:"seat,omitempty"` // its seat went with it
 }
 
 // TransferFault is an agent that did not pass, and why.
@@ -85,7 +86,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		out.add(ctx, d.Store, id, s, err)
+		out.add(ctx, d.Store, id, s, c.Move, err)
 		if s != nil && s.Pushed != nil {
 			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
 				return out, err
@@ -96,8 +97,9 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 	return out, nil
 }
 
-// add notes what came of one agent.
-func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *exchange.Synced, err error) {
+// add notes what came of one agent, whose seat was to go with it if it moved.
+func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *exchange.Synced, moved bool,
+	err error) {
 	t.Agents++
 	name := nameOf(ctx, s, id)
 	if err != nil {
@@ -116,7 +118,7 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 		}
 		return
 	}
-	t.Passed = append(t.Passed, Passage{got, name})
+	t.Passed = append(t.Passed, Passage{Synced: got, Name: name, Seat: moved && err == nil && got.Kept == ""})
 	for _, x := range []struct {
 		r *exchange.Receipt
 		n *int64

@@ -124,7 +124,11 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 		one := &t.Passed[i]
 		name := view.CommandName(one.Name, one.Agent)
 		passed(&b, name, "came from "+view.InLine(t.Peer), ", and it is new here", "; held: ", one.Pulled)
-		passed(&b, name, "went to "+view.InLine(t.Peer), ", where it was new", "; held there: ", one.Pushed)
+		went := "went to " + view.InLine(t.Peer)
+		if one.Seat {
+			went += ", and its seat"
+		}
+		passed(&b, name, went, ", where it was new", "; held there: ", one.Pushed)
 		if one.Kept != "" {
 			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
 		}
