@@ -183,8 +183,8 @@ func (t *Trust) SpeaksFor(f *Fold, k Key) bool {
 func (n *Node) speaksFor(a *Agent) error {
 	if owner := a.fold.Charter.Owner; !n.trust().SpeaksFor(a.fold, n.Key.Key()) {
 		return WithHint(fmt.Errorf("%w: it is owned by %s, and this key is %s", ErrDenied, owner.Short(),
-			n.Key.Key().Short()), "that takes the key of its owner: have the home that has it do this, or put its file "+
-			"key in the place of the one in this home")
+			n.Key.Key().Short()), "that takes the key of its owner: have the home that has it do this, or put its "+
+			"file key in the place of the one in this home")
 	}
 	return nil
 }

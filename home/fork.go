@@ -17,8 +17,8 @@ type Fork struct {
 	Dry        bool        // nothing is made
 }
 
-// Forked is what came of a fork: the new agent, what of the other's effects is not undone by it, and what was open there
-// and does not come along.
+// Forked is what came of a fork: the new agent, what of the other's effects is not undone by it, and what was open
+// there and does not come along.
 type Forked struct {
 	Agent    perdure.AgentID `json:"agent,omitzero"` // none if nothing was made
 	Name     string          `json:"name"`

@@ -212,8 +212,8 @@ func TestAThreadStaysOpenUntilSomebodySaysOtherwise(t *testing.T) {
 			return w.read(r, workspace.StatePath("coder")).Text
 		}
 		closing(workspace.Closing{Title: "A", Threads: []string{"write docs", "slip"}})
-		if got := closing(workspace.Closing{Session: first, Title: "A", Threads: []string{"write docs"}}); strings.Contains(
-			got, "slip") || strings.Count(got, "open: write docs\n") != 1 {
+		got := closing(workspace.Closing{Session: first, Title: "A", Threads: []string{"write docs"}})
+		if strings.Contains(got, "slip") || strings.Count(got, "open: write docs\n") != 1 {
 			t.Errorf("closed again: got %q, want what it says now", got)
 		}
 		want := "- open: write docs ([[" + first + "]])\n"
@@ -222,7 +222,7 @@ func TestAThreadStaysOpenUntilSomebodySaysOtherwise(t *testing.T) {
 				t.Errorf("after %s: got %q, want the thread of A", c.Title, got)
 			}
 		}
-		got := closing(workspace.Closing{Title: "D", Threads: []string{"write docs"}})
+		got = closing(workspace.Closing{Title: "D", Threads: []string{"write docs"}})
 		if strings.Count(got, "write docs") != 1 || strings.Count(got, "open: more ([[") != 1 {
 			t.Errorf("got %q, want each thread once", got)
 		}

@@ -55,8 +55,8 @@ func tokenNewCommand() *cobra.Command {
 			return nil
 		}
 		if _, gone := h.RevokeToken(t.ID); gone != nil { // nobody has seen it, and nobody can again
-			return errors.Join(err, fmt.Errorf("the token could not be shown; take it back: perdure token revoke %s", t.ID),
-				gone)
+			return errors.Join(err, fmt.Errorf("the token could not be shown; take it back: perdure token revoke %s",
+				t.ID), gone)
 		}
 		return fmt.Errorf("show the token, which is taken back: %w", err)
 	}

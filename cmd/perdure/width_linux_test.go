@@ -119,8 +119,8 @@ func TestOutputFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestNothingForeignPassesForTheProgramsOwnWords where a line of somebody else's is as wide as the terminal, or a result
-// has several.
+// TestNothingForeignPassesForTheProgramsOwnWords where a line of somebody else's is as wide as the terminal, or a
+// result has several.
 func TestNothingForeignPassesForTheProgramsOwnWords(t *testing.T) {
 	own := regexp.MustCompile(`(?m)^ *(perdure: checked|hint: run)`)
 	other, tty := terminal(t, 80)
