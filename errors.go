@@ -55,6 +55,13 @@ func Invalid(err error) error {
 	return invalid{err}
 }
 
+// Unable is err as one that wraps ErrIncapable, in its own words.
+func Unable(err error) error { return unable{err} }
+
+type unable struct{ error }
+
+func (u unable) Unwrap() []error { return []error{u.error, ErrIncapable} }
+
 type invalid struct{ error }
 
 func (i invalid) Unwrap() []error { return []error{i.error, ErrInvalid} }

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/perdure/perdure/seal"
 )
 
 // Collected is what a collection drops, or would drop.
@@ -119,6 +121,11 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	}
 	if s.Bytes, err = n.prune(ctx, pruner, a, next, s.names, entries...); err != nil {
 		return Collected{}, err
+	}
+	if l, ok := n.Store.(Lister); ok { // what is recorded counts in the list, too
+		if err := l.Index(ctx, next.Heads(), next.listing(n.trust(), now)); err != nil {
+			n.Log.Warn("list agent", "agent", id.Short(), "err", err)
+		}
 	}
 	return s.Collected, nil
 }
@@ -293,7 +300,7 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 		write(Snapshot{Fold: *a.fold})
 	}
 	if len(s.names)+len(s.events) > 0 {
-		write(Event{Name: "pruned", By: "runtime", Notice: Pruned{
+		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
 			Rule: s.Rule, Through: a.Heads()[0], Entries: s.Entries, Bytes: s.Bytes, Events: s.events}})
 	}
 	if len(s.events) > 0 && err == nil {
@@ -380,10 +387,30 @@ func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 	return nil
 }
 
+// erased is the entry of an agent that says that a subject was erased whose key is gone; nil: there is none.
+func (n *Node) erased(ctx context.Context, id AgentID, subject string) (*Entry, error) {
+	if _, err := n.Vault.Key(subject); !errors.Is(err, seal.ErrErased) {
+		return nil, err
+	}
+	want := HashOf([]byte(subject))
+	for e, err := range Backwards(ctx, n.Store, id, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if said, ok := e.content.(Event); ok {
+			if x, ok := said.Notice.(Erased); ok && x.Subject == want {
+				return e, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
 // Erase destroys the key of a subject in the node's vault, and with it everything that was ever sealed for it in any
 // copy of any agent. First it records that in this agent: a key that is gone without a word would look like damage. If
-// it is cut off between the two, do it again. It refuses a subject the vault never had a key for, with an error that
-// wraps ErrNotFound: a name spelled wrong would be recorded as erased while everything can still be read.
+// it is cut off between the two, do it again: what this agent records already is not recorded twice. It refuses a
+// subject the vault never had a key for, with an error that wraps ErrNotFound: a name spelled wrong would be recorded
+// as erased while everything can still be read.
 func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*Entry, error) {
 	if err := n.init(); err != nil { // before anything is destroyed: it could not be recorded
 		return nil, fmt.Errorf("erase %s: %w", subject, err)
@@ -402,7 +429,10 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if err != nil {
 		return nil, err
 	}
-	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime",
+	if e, err := n.erased(ctx, id, subject); e != nil || err != nil {
+		return e, err
+	}
+	e, err := n.Tell(ctx, id, Event{Name: "erased", By: runtimeName,
 		Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
 	if err != nil {
 		return nil, err

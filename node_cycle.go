@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/phase"
@@ -309,8 +308,7 @@ func (w *work) reconcileOpen(ctx context.Context, o *Open, now time.Time) error 
 		return w.doubt(ctx, o, errors.New(why))
 	}
 	if pids := w.n.survivors(o); len(pids) > 0 { // it may still happen after the look
-		return w.doubt(ctx, o, errors.New("its node is gone or stands still, and process "+strings.Join(pids, ", ")+
-			" is at work on it"))
+		return w.doubt(ctx, o, errors.New("its node is gone or stands still, and "+atWork(pids)))
 	}
 	return w.reconcile(ctx, *o)
 }
@@ -361,7 +359,7 @@ func (w *work) escalate(ctx context.Context, s escalateStep) error {
 	if err != nil {
 		return err
 	}
-	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: "runtime",
+	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: runtimeName,
 		Notice: Escalated{Decision: s.Ask, Stage: s.Stage}})
 }
 

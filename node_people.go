@@ -144,10 +144,18 @@ func (n *Node) survived(a *Agent, i int) error {
 		return nil
 	}
 	all := strings.Join(pids, " ")
-	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: process %s is at work on it; nothing was "+
-		"settled", o.toolName(), a.called(), strings.Join(pids, ", "))),
+	return WithHint(alreadyErr(fmt.Sprintf("%s of %s is still under way: %s; nothing was settled", o.toolName(),
+		a.called(), atWork(pids))),
 		"wait until it has ended; if it is stopped, let it go on with kill -CONT "+all+", or end it with kill -9 "+all+
 			"; or, if it does not matter what it still does, settle with --still-running")
+}
+
+// atWork says which processes are at work on an effect.
+func atWork(pids []string) string {
+	if len(pids) == 1 {
+		return "process " + pids[0] + " is at work on it"
+	}
+	return "processes " + strings.Join(pids, ", ") + " are at work on it"
 }
 
 // survivors are the processes still at work on an open effect.

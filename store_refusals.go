@@ -6,7 +6,7 @@ package perdure
 // Unlinked is the refusal of an entry by a store that does not hold one of its parents.
 func (e *Entry) Unlinked(parent Hash) *Rejection {
 	return reject(predLinked, e, "$.header.parents", "parent "+parent.Short()+" is not in this memory",
-		"every parent present", "put the missing entries first")
+		"every parent present", "entries before it are missing: get a copy that has them")
 }
 
 // Foreign is the refusal of an entry by the memory of an agent it does not belong to.

@@ -123,9 +123,9 @@ func (l *LLM) priced(f *perdure.Fold) error {
 		return nil
 	}
 	if b := f.Intent.Budget; b != nil && b.Cost != nil {
-		return fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it one in a "+
-			"file of prices (prices in node.yaml, or --prices) such as %s, or zeros if it is free: %w",
-			l.Model.Name(), examplePrice(l.Model.Name()), perdure.ErrIncapable)
+		return perdure.Unable(fmt.Errorf("the agent has a budget in money, and model %s has no price here; give it "+
+			"one in a file of prices (prices in node.yaml, or --prices) such as %s, or zeros if it is free",
+			l.Model.Name(), examplePrice(l.Model.Name())))
 	}
 	if l.Log != nil {
 		l.unpriced.Do(func() {

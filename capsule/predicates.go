@@ -49,7 +49,7 @@ var Predicates = append([]canon.Predicate{
 		Meaning: "frames come in order: head, schema, entries each with body and chunks, manifest, index",
 		Hint:    "the file was changed; get another copy"},
 	{Name: PredComplete, Phase: canon.PhaseStructure, Meaning: "the capsule ends with its index",
-		Hint: "the file was cut short: get another copy, or open it as a store to keep what is whole"},
+		Hint: "the file was cut short: get another copy; perdure log FILE shows what is left of it"},
 	{Name: PredIndex, Phase: canon.PhaseInvariant,
 		Meaning: "the index counts and hashes exactly what came before it, and nothing follows it",
 		Hint:    "the file was changed; get another copy"},

@@ -157,6 +157,10 @@ func (c *Reader) detect(start []byte) error {
 		c.form, c.dec = Described, &describedDecoder{Reader: canon.NewReader(c.src, lim), sum: c.sum, lim: lim}
 	case len(start) == 0:
 		return reject(PredMagic, 0, "$", "an empty file", "a capsule")
+	case bytes.HasPrefix(start, []byte("SQLite format 3\x00")):
+		r := reject(PredMagic, 0, "$", "a SQLite file", "a capsule")
+		r.Hint = "if it is a store, such as a backup, name an agent in it: perdure verify --store FILE AGENT"
+		return r
 	default:
 		return reject(PredMagic, 0, "$", fmt.Sprintf("a file that begins with %.12q", start), "a capsule")
 	}

@@ -106,7 +106,9 @@ func (c *Client) tls() *tls.Config {
 				return nil
 			}
 		}
-		return fmt.Errorf("the server is not the one with key %s", c.Pin.Short())
+		return perdure.WithHint(fmt.Errorf("the server is not the one with key %s", c.Pin.Short()),
+			"another server answers there, or somebody in between: compare the key with what perdure key show prints "+
+				"on the server before you name another one")
 	}
 	return t
 }
@@ -221,7 +223,10 @@ func (c *Client) send(
 		}
 		hint := "see that perdure serve runs there"
 		var unknown *tls.CertificateVerificationError
-		if errors.As(err, &unknown) {
+		var given *perdure.Hint
+		if errors.As(err, &given) {
+			hint = given.Do
+		} else if errors.As(err, &unknown) {
 			hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints " +
 				"it there"
 		}

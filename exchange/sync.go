@@ -34,6 +34,7 @@ type Synced struct {
 	Pulled *Receipt        `json:"pulled,omitempty"` // what came here; nil: nothing was lacking
 	Pushed *Receipt        `json:"pushed,omitempty"` // what went there
 	Kept   string          `json:"kept,omitempty"`   // why what one of them has was not passed on
+	Behind bool            `json:"behind,omitempty"` // of a push: nothing had to go there, where there is more
 }
 
 // Sync passes what each place has of an agent and the other lacks. An error may leave one of them with what the other
@@ -72,6 +73,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 			return s, fmt.Errorf("push agent %s: %w", id.Short(), err)
 		}
 	}
+	s.Behind = way == Push && s.Pushed == nil && s.Kept == "" && !mine.Same(&theirs)
 	return s, nil
 }
 

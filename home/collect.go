@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/view"
 )
 
@@ -124,11 +125,18 @@ func (h *Home) Erase(ctx context.Context, s perdure.Store, arg, subject, why str
 	if err != nil {
 		return nil, err
 	}
+	before := false
+	if n.Vault != nil {
+		if known, err := n.Vault.Knows(subject); err == nil && known { // else Key would make one
+			_, err := n.Vault.Key(subject)
+			before = errors.Is(err, seal.ErrErased)
+		}
+	}
 	e, err := n.Erase(ctx, id, subject, why)
 	if err != nil {
 		return nil, err
 	}
-	return &Erased{id, e.Name, e.Seq}, nil
+	return &Erased{id, e.Name, e.Seq, before}, nil
 }
 
 // Erased is the entry that says that a subject was erased.
@@ -136,4 +144,14 @@ type Erased struct {
 	Agent perdure.AgentID `json:"agent"`
 	Entry perdure.Hash    `json:"entry"`
 	Seq   int64           `json:"seq"`
+	// Before says that the key was gone already; the entry is that of then, or says so in an agent that did not yet.
+	Before bool `json:"before,omitempty"`
+}
+
+// Text says it to people, of an agent as they call it.
+func (e *Erased) Text(agent string) string {
+	if e.Before {
+		return fmt.Sprintf("%s: the key of the subject was destroyed before (seq %d)\n", agent, e.Seq)
+	}
+	return fmt.Sprintf("%s: the key of the subject is destroyed (seq %d)\n", agent, e.Seq)
 }

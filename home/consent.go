@@ -166,7 +166,7 @@ func (h *Home) Consent() error {
 	return perdure.WithHint(
 		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
 			"nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
-		"read it, then perdure key accept; or name the home yourself: "+h.Dir)
+		"read it, then perdure key accept; or name the home yourself: --store "+h.Dir)
 
 }
 
@@ -246,7 +246,7 @@ func (h *Home) Accept() ([]Saying, error) {
 	}
 	if err := keepNote(acceptedDir, digest, h.Dir); err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("this cannot be recorded: %w", err),
-			"or name the home yourself: "+h.Dir)
+			"or name the home yourself: --store "+h.Dir)
 	}
 	return parts, nil
 }

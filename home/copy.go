@@ -92,7 +92,7 @@ func differ(ctx context.Context, from, to perdure.Store) error {
 	}
 	there, err := b.Place(ctx)
 	if err == nil && here == there && !here.IsZero() {
-		err = perdure.Invalid(errors.New("--from and --to are the same store"))
+		err = perdure.Invalid(errors.New("both are the same store; name another one"))
 	}
 	return err
 }

@@ -297,7 +297,7 @@ func (d *Desk) NewLink(
 		until = time.Now().Add(24 * time.Hour)
 	}
 	if time.Until(until) > maxLink {
-		return "", nil, perdure.Invalid(fmt.Errorf("a link is good for %v at most", maxLink))
+		return "", nil, perdure.Invalid(fmt.Errorf("a link is good for at most %d days", maxLink/(24*time.Hour)))
 	}
 	a, q, _, err := d.votable(ctx, v, arg, v.Person.Key(), Ballot{Approve: true, Digest: digest})
 	if err != nil {

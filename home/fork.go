@@ -25,6 +25,7 @@ type Forked struct {
 	From     perdure.AgentID `json:"from"`
 	At       perdure.Hash    `json:"at"`
 	Rehearse bool            `json:"rehearse"`
+	Paused   bool            `json:"paused,omitempty"`
 	Effects  []view.Undone   `json:"not_undone"`
 	Open     []view.Pending  `json:"left_open,omitempty"` // what came to nothing yet there
 
@@ -56,7 +57,7 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 	if err != nil {
 		return nil, err
 	}
-	r.Agent = a.ID()
+	r.Agent, r.Paused = a.ID(), len(a.Fold().Paused) > 0
 	return r, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -79,7 +80,8 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
 	a, err := h.arrive(ctx, s, got.Head.Agent, got.Stranger == nil || got.Admitted)
 	if err != nil {
-		return nil, err
+		return nil, perdure.WithHint(fmt.Errorf("what is new of it was added, but it cannot be read back: %w", err),
+			"import it again once that is mended: it changes nothing, and says how it is")
 	}
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
 		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
@@ -98,11 +100,12 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	if err := Index(ctx, s, a); err != nil {
-		return nil, err
+	if err := Index(ctx, s, a); err != nil { // from here on it is there, and what goes wrong is not the import
+		h.note("%s is added, but not in the list yet: %v; see perdure doctor --reindex", view.Called(a), err)
 	}
 	if err := h.sight(ctx, s, a); err != nil {
-		return nil, err
+		h.note("%s is added, but how far it has come could not be noted: %v; an older copy of it may not be "+
+			"noticed until it is imported again", view.Called(a), err)
 	}
 	n, err := h.Node(ctx, s)
 	if err == nil {
@@ -111,8 +114,8 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		h.note("%v; import it again to tell them", err)
 	}
-	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
-		return nil, err
+	if now, err := perdure.Load(ctx, s, a.ID()); err == nil { // it may have been told something
+		a = now
 	}
 	if learn {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
@@ -127,7 +130,7 @@ func (h *Home) arrived(ctx context.Context, s perdure.Store, got *capsule.Arriva
 	trust *perdure.Trust) (*Arrived, error) {
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
-		return nil, err
+		h.note("%v; where its seat is cannot be said", err)
 	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(),
 		Entries: got.Index.Entries,
@@ -213,7 +216,7 @@ func (r *Arrived) Text() (head string, more []string) {
 	} else if got.Relation == capsule.Deeper {
 		more = append(more, "the whole memory is here now: it has all its rights")
 	}
-	if r.Held && len(a.Fold().Asks) > 0 {
+	if r.Held && slices.ContainsFunc(a.Fold().Asks, unvoted) {
 		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the "+
 			"file with perdure approve FILE, and sends that back")
 	}
@@ -226,6 +229,18 @@ func (r *Arrived) Text() (head string, more []string) {
 	}
 	return fmt.Sprintf("%s %s: %s, %s, now %s", view.Called(a), a.ID(), what, view.Several(r.Entries, "entry"),
 		r.Standing), more
+}
+
+// unvoted reports whether a question lacks answers, whoever gave those that are there: nobody may be trusted here yet.
+func unvoted(q perdure.Asking) bool {
+	yes := int64(0)
+	for _, v := range q.Votes {
+		if !v.Approve {
+			return false
+		}
+		yes++
+	}
+	return yes < max(q.Verdict.Quorum, 1)
 }
 
 // OpenImport opens what is to be imported, and what is beside it; nil for a set, which is opened as one. What it

@@ -86,7 +86,11 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 			err = v.MayIn(verb, a.Fold().Charter.Scope)
 		}
 		if err != nil {
-			w.Answer, w.Others = "", v.Name+" may not "+doing(verb)+" here: somebody else must"
+			why := v.Name + " may not " + doing(verb) + " here"
+			if !v.Speaks && v.May(verb) == nil {
+				why = v.Name + " is a program, and cannot " + doing(verb) + " for a person"
+			}
+			w.Answer, w.Others = "", why+": somebody else must"
 		}
 	}
 }

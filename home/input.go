@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/view"
 )
 
@@ -46,19 +47,17 @@ func ReadRequest(line []byte) (r Request, err error) {
 	dec.DisallowUnknownFields()
 	var kind *json.UnmarshalTypeError
 	switch err := dec.Decode(&r); {
-	case errors.As(err, &kind) && kind.Field != "":
-		return refuse("%s is a %s; want a %s", kind.Field, kind.Value, kind.Type)
-	case errors.As(err, &kind):
+	case errors.As(err, &kind) && kind.Field == "":
 		return refuse("it is a %s; want an object, such as {\"say\": \"hello\"}", kind.Value)
 	case err != nil:
-		return refuse("%s", strings.TrimPrefix(err.Error(), "json: "))
+		return refuse("%s", jsontext.Fault(err))
 	}
 	if dec.More() {
 		return refuse("one value per line")
 	}
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return refuse("%s", strings.TrimPrefix(err.Error(), "json: "))
+		return refuse("%s", jsontext.Fault(err))
 	}
 	_, noted := fields["note"]
 	delete(fields, "note")

@@ -36,6 +36,11 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 	if comment != "" {
 		line += " # " + comment
 	}
+	if !revoke && scope != perdure.AnyScope {
+		if err := checkScope(scope); err != nil {
+			return perdure.Trustee{}, err
+		}
+	}
 	t, err := perdure.ParseTrust(strings.NewReader(line + "\n"))
 	if err != nil {
 		err = perdure.Invalid(errors.Unwrap(err)) // there is one line, and people did not write it
@@ -43,11 +48,6 @@ func TrusteeOf(key, rights, scope, comment string, revoke bool) (perdure.Trustee
 			err = perdure.WithHint(err, "a key is what perdure key show prints")
 		}
 		return perdure.Trustee{}, err
-	}
-	if !revoke && scope != perdure.AnyScope {
-		if err := checkScope(scope); err != nil {
-			return perdure.Trustee{}, err
-		}
 	}
 	lines := t.Trustees()
 	if len(lines) != 1 {
@@ -138,6 +138,10 @@ func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
 func (h *Home) AddTrust(who perdure.Trustee) error {
 	if err := h.Consent(); err != nil {
 		return err
+	}
+	if perdure.Reserved(who.Name) && !who.Revoked {
+		return perdure.WithHint(perdure.ReservedError("a trusted key", who.Name),
+			"trust it by its 64 hex digits alone: "+who.Key.String())
 	}
 	if err := h.MakeHome(); err != nil {
 		return err

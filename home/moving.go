@@ -30,27 +30,31 @@ func (p *Peer) taker(ctx context.Context) (perdure.Key, error) {
 // loose refuses to let another copy of an agent leave whose seat goes to whoever takes it first: one copy has left
 // already, or is to be taken here, and the effects that must happen once would happen once for each.
 func loose(a *perdure.Agent, place perdure.Hash) error {
-	f := a.Fold()
-	if !f.SeatLoose() {
+	if !a.Fold().SeatLoose() {
 		return nil
-	}
-	name := view.Callable(a)
-	hint := "it arrived with its seat: run it here, which takes the seat, or hand it on with perdure export " + name +
-		" --move"
-	if f.HandedOver(place) {
-		hint = "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back " +
-			"with perdure seat take " + name + " --yes --why TEXT, and hand it over with --for KEY: what names its " +
-			"taker may be copied"
 	}
 	return perdure.WithHint(fmt.Errorf("pass %s on: %w: its seat was handed over to whoever takes it first, so every "+
 		"further copy would have it as well, and what must happen once could happen twice", view.Called(a),
-		perdure.ErrDenied), hint)
+		perdure.ErrDenied), looseHint(a, place))
+}
+
+// looseHint is what to do about an agent whose seat goes to whoever takes it first, in the store of a place.
+func looseHint(a *perdure.Agent, place perdure.Hash) string {
+	name := view.Callable(a)
+	if a.Fold().HandedOver(place) {
+		return "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back " +
+			"with perdure seat take " + name + " --yes --why TEXT, and hand it over with --for KEY: what names its " +
+			"taker may be copied"
+	}
+	return "it arrived with its seat: run it here, which takes the seat, or hand it on with perdure export " + name +
+		" --move"
 }
 
 // move passes an agent to another place, and its seat with it: all that is known first, so that little is left to pass
 // once nobody works on it here. To do it again does no harm. What is held there keeps its seat here.
-func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure.Key) (*exchange.Synced, error) {
-	s, err := exchange.Sync(ctx, l, p, id, exchange.Push)
+func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure.Key) (*Passage, error) {
+	before, err := exchange.Sync(ctx, l, p, id, exchange.Push)
+	s := &Passage{Synced: before}
 	if err != nil || s.Kept != "" {
 		return s, err
 	}
@@ -66,8 +70,13 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
 			"perdure seat take "+id.Short()+" --yes --why TEXT")
 	}
-	if last.Pushed != nil {
-		s.Pushed = last.Pushed // signed, over all heads that are there now
+	if last.Pushed != nil { // signed, over all heads that are there now
+		s.Before, s.Synced, s.Moved = before.Pushed, last, true
+	}
+	if p.Server() { // it is there; why it waits is worth knowing, and no more
+		if there, err := p.Offer(ctx, id); err == nil {
+			s.Waits = there.Kept
+		}
 	}
 	return s, nil
 }

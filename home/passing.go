@@ -84,12 +84,13 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 		return "it is held where it is: " + view.HeldText(held), nil
 	}
 	if a.Fold().SeatLoose() && !l.moves {
+		place, err := d.Home.PlaceOf(ctx, d.Store)
 		return "its seat was handed over to whoever takes it first: every further copy would have it as well, and " +
-			"what must happen once could happen twice", nil
+			"what must happen once could happen twice; where it is: " + looseHint(a, place), err
 	}
 	hold, err := arrivalHold(ctx, d.Store, a)
 	if hold {
-		return "it waits where it is until somebody admits it: perdure resume " + view.Callable(a), err
+		return "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a), err
 	}
 	return "", err
 }
@@ -249,7 +250,7 @@ func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err
 	case got.Held:
 		r.Held = view.HeldText(got.From.Stranger)
 	case !got.From.Hold.IsZero():
-		r.Held = "it arrived paused: " + got.Reason + "; whoever keeps that home admits it with perdure resume " +
+		r.Held = "it arrived paused: " + got.Reason + "; to admit it, in the home where it arrived: perdure resume " +
 			view.Callable(got.Now)
 	}
 	return r, nil

@@ -363,5 +363,5 @@ func (w *peering) offload(ctx context.Context, p *Peer, s *Standing, id perdure.
 	if err == nil {
 		w.log.Info("handed over", "agent", id.Short(), "needs", needs, "to", about.Name)
 	}
-	return got, err
+	return got.Synced, err
 }

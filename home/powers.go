@@ -223,7 +223,11 @@ func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdur
 	}
 	p.started = append(p.started, m)
 	tools, err := m.Tools(ctx)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.Is(err, perdure.ErrInvalid):
+		err = p.wrong(key, err)
+	default:
 		err = perdure.WithHint(fmt.Errorf("%s: %w", p.about(key), err),
 			"perdure doctor checks it alone; how long it may take is its start in node.yaml")
 	}
@@ -244,6 +248,8 @@ func (p *Powers) wrong(key string, err error) error {
 	hinted := errors.As(err, &hint)
 	err = fmt.Errorf("%s: %w", p.about(key), err)
 	switch {
+	case p.written[key] == "" && errors.Is(err, fs.ErrNotExist):
+		return err
 	case p.written[key] == "":
 		return perdure.Invalid(err)
 	case hinted:

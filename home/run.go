@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,10 +150,27 @@ func (r *Ran) Text(now time.Time) (text, result string) {
 	if r.Cannot != "" {
 		text = fmt.Sprintf("%s cannot go on here: %s", name, view.OneLine(why, 0))
 	}
+	if slices.ContainsFunc(r.Reasons, func(one perdure.Reason) bool { return awaitsChild(one.Trigger) }) {
+		text += "; perdure node runs its children, or perdure run CHILD one of them"
+	}
 	if r.Until != 0 && !r.Person && r.Cannot == "" && !timed {
 		text += "; next look at " + view.Moment(r.Until, now)
 	}
 	return strings.TrimSuffix(text, ": "), ""
+}
+
+// awaitsChild reports whether a trigger lacks the end of a child that lives.
+func awaitsChild(p *perdure.Pending) bool {
+	if p == nil {
+		return false
+	}
+	switch t := p.Trigger.(type) {
+	case perdure.Gather:
+		return p.Live > 0
+	case perdure.Done:
+		return !t.Child.IsZero()
+	}
+	return slices.ContainsFunc(p.Of, func(part perdure.Pending) bool { return awaitsChild(&part) })
 }
 
 // otherAdvisor is what to do about an advisor that cannot be had.
@@ -162,8 +180,12 @@ const otherAdvisor = "perdure doctor checks advisors and their keys; another one
 // unseated is what to do about a seat that is elsewhere.
 func (r *Ran) unseated(name string) string {
 	if r.Now.Fold().Seats[0].Given {
-		return "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and " +
-			"take the seat back: perdure seat take " + name + " --yes --why TEXT"
+		way := "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and "
+		if to := r.Now.Fold().Seats[0].To; !to.IsZero() {
+			way = "it goes on where key " + to.Short() + " signs; or, if that never takes it, destroy the copy " +
+				"there, and "
+		}
+		return way + "take the seat back: perdure seat take " + name + " --yes --why TEXT"
 	}
 	if !r.owns {
 		return "hand the seat over where it is, with export --move; if that store is lost, " +

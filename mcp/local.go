@@ -27,6 +27,11 @@ type Local struct {
 
 // Serve serves until the client's input ends or ctx does. Neither in nor out is closed.
 func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	if l.Role != "" {
+		if err := workspace.CheckRole(l.Role); err != nil {
+			return err
+		}
+	}
 	n, err := l.Home.Node(ctx, l.Store)
 	if err != nil {
 		return err

@@ -67,7 +67,12 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 		)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Address)
-	if errors.Is(err, syscall.EADDRINUSE) {
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong):
+		err = perdure.WithHint(perdure.Invalid(fmt.Errorf("listen at %s: %w", l.Address, err)),
+			"want HOST:PORT, the port from 1 to 65535")
+	case errors.Is(err, syscall.EADDRINUSE):
 		err = perdure.WithHint(fmt.Errorf("listen at %s: another program does already", l.Address),
 			"is perdure serve running? Else choose another address with --listen")
 	}

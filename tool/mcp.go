@@ -183,10 +183,10 @@ var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "c
 // check says what is wrong with the fields.
 func (m *MCP) check() error {
 	if len(m.Name) > 64 || !serverName.MatchString(m.Name) {
-		return fmt.Errorf("MCP server %q: its Name is to be of letters, digits, _ and -, 64 at most", m.Name)
+		return perdure.Invalid(fmt.Errorf("MCP server %q: want a name of letters, digits, _ and -, at most 64", m.Name))
 	}
 	if slices.Contains(builtin, strings.ToLower(m.Name)) {
-		return fmt.Errorf("MCP server %s: its tools would be taken for the built-in %s: give it another Name", m.Name,
+		return fmt.Errorf("MCP server %s: its tools would be taken for the built-in %s: give it another name", m.Name,
 			strings.ToLower(m.Name))
 	}
 	ways := 0
@@ -328,8 +328,8 @@ func (m *MCP) unstarted(ctx, limited context.Context, p *process, err error) err
 	r := redactorOf(ctx)
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("start MCP server %s (%s): %w: %w; is it installed, and on the PATH of this node?", m.Name,
-			m.where(r), err, perdure.ErrIncapable)
+		return perdure.Unable(fmt.Errorf("start MCP server %s (%s): %w; is it installed, and on the PATH of this "+
+			"node?", m.Name, m.where(r), err))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case limited.Err() != nil:

@@ -277,7 +277,7 @@ func EventText(b *perdure.Event) string { return eventText(b, nil) }
 
 // eventText is EventText of an event about an action, if that is known.
 func eventText(b *perdure.Event, act perdure.Action) string {
-	what := b.Name
+	what, said := b.Name, "" // said follows who says it
 	switch n := b.Notice.(type) {
 	case nil:
 		what = eventName(b.Name)
@@ -295,11 +295,11 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 	case perdure.Grant:
 		what = "grants " + spendText(n.Amount) + Noted(n.Note)
 	case perdure.Pause:
-		what += Noted(n.Note)
+		what, said = "paused", n.Note
 	case perdure.Resume:
-		what += Noted(n.Note)
+		what, said = "resumed", n.Note
 	case perdure.Cancel:
-		what = "ends it" + Noted(n.Note)
+		what, said = "ended", n.Note
 	case perdure.ChildEnded:
 		what = "child " + n.Child.Short() + " ended " + n.Signal.String() + Noted(n.Note)
 	case perdure.Pruned:
@@ -336,6 +336,9 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 	}
 	if b.By != "" {
 		what += " by " + b.By
+	}
+	if said != "" {
+		what += ": " + said
 	}
 	if text, plain := plainText(b.Data); plain {
 		what += " " + Quoted(text)

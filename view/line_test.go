@@ -20,7 +20,7 @@ func TestTheNameOfAnEventIsNothingElse(t *testing.T) {
 		}
 	}
 	word := perdure.Event{Name: "resume", By: "ann", Notice: perdure.Resume{}}
-	if got := view.EventText(&word); got != "resume by ann" {
+	if got := view.EventText(&word); got != "resumed by ann" {
 		t.Errorf("got %s for a resume", got)
 	}
 }

@@ -192,9 +192,9 @@ func (p *page) polls() {
 	if p.Sleep == nil {
 		return
 	}
-	if note := p.Sleep.Sleep.Note; note != "" && !slices.ContainsFunc(p.Waits, func(w Wait) bool {
-		return w.Kind == WaitQuestion || w.Kind == WaitTalk
-	}) {
+	asks := func(w Wait) bool { return w.Kind == WaitQuestion || w.Kind == WaitTalk }
+	note := p.Sleep.Sleep.Note
+	if note != "" && note != p.WhyText(p.now) && !slices.ContainsFunc(p.Waits, asks) {
 		p.row("note", "%s", note)
 	}
 	for _, one := range p.Sleep.Polls {

@@ -544,7 +544,7 @@ func (w *Wait) Circumstances(now time.Time) string {
 		case WaitQuestion:
 			word = "it goes on without an answer "
 		case WaitDoubt:
-			word = "nobody waits for it after "
+			word = "its outcome may still come until "
 		}
 		parts = append(parts, word+Moment(w.Expires, now))
 	}

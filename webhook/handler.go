@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // Hook is somebody who may post to agents.
@@ -195,7 +196,7 @@ func strictly(body []byte, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return &Error{invalid, fmt.Errorf("the body is not what is expected: %w", err)}
+		return &Error{invalid, errors.New("the body is not what is expected: " + jsontext.Fault(err))}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return &Error{invalid, errors.New("the body has more after its value")}

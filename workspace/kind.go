@@ -125,13 +125,16 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// checkRole refuses a name that cannot be a folder.
-func checkRole(role string) error {
+// CheckRole refuses the name of a role that cannot be a folder.
+func CheckRole(role string) error {
 	if role == "" || len(role) > maxSlug || strings.ContainsFunc(role, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
 	}) || strings.Trim(role, ".") == "" {
 		return perdure.Invalid(fmt.Errorf("role %q: want letters, digits, - and _, at most %d bytes",
 			clip(role, maxSlug), maxSlug))
+	}
+	if perdure.Reserved(role) {
+		return perdure.ReservedError("a role", role)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (w *Workspace) Owner() *Reader {
 // As reads and writes as a role: the agent that this key made for it, asleep for life, or makes now. No other agent of
 // that name is taken for it: whoever may create agents would read what the role writes.
 func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
-	if err := checkRole(role); err != nil {
+	if err := CheckRole(role); err != nil {
 		return nil, err
 	}
 	if w.Scope != "" {
@@ -105,7 +105,7 @@ func (w *Workspace) For(ctx context.Context, a *perdure.Agent) (*Reader, error) 
 	}
 	f := a.Fold()
 	role := f.Intent.Name
-	if checkRole(role) != nil {
+	if CheckRole(role) != nil {
 		role = a.ID().Short()
 	}
 	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, line: line,

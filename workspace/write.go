@@ -20,6 +20,9 @@ import (
 // MaxText bounds the text of a document.
 const MaxText = 8 << 20
 
+// maxPart bounds one word of a new path: file systems take names of 255 bytes, and a folder may hold every document.
+const maxPart = 200
+
 // Draft is a document to be written.
 type Draft struct {
 	Path       string // empty: the canonical place of its kind and title
@@ -291,9 +294,15 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 			return nil, perdure.Invalid(fmt.Errorf("%s: %w", path, err))
 		}
 	}
+	for part := range strings.SplitSeq(path, "/") {
+		if len(part) > maxPart && len(current) == 0 {
+			return nil, perdure.Invalid(fmt.Errorf("path %q: want at most %d bytes between two slashes",
+				clip(path, maxTitle), maxPart))
+		}
+	}
 	if len(d.Text) > MaxText {
-		return nil, perdure.Invalid(fmt.Errorf("%s: its text has %d bytes, and %d are the most; split it, or link to "+
-			"a file", path, len(d.Text), MaxText))
+		return nil, perdure.Invalid(fmt.Errorf("%s: its text is longer than the %d bytes that a document may have; "+
+			"split it, or link to a file", path, MaxText))
 	}
 	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
 		return nil, perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+

@@ -328,8 +328,8 @@ func docImportCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.Dry, "dry-run", false, "write nothing; say what would be imported, and what cannot be read")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text := func(w io.Writer, v *imports.Imported) error { return show.Imported(w, v, m.h.Note) }
-		return inMemory(m, !o.Dry, text, func(ctx context.Context, r *workspace.Reader) (*imports.Imported, error) {
-			v := new(imports.Imported)
+		v := new(imports.Imported)
+		err := inMemory(m, !o.Dry, text, func(ctx context.Context, r *workspace.Reader) (*imports.Imported, error) {
 			o.Visibility = m.on
 			for _, path := range args {
 				if err := v.Take(ctx, r, imports.Source{Path: path, Format: format.value, To: *to}, o); err != nil {
@@ -338,6 +338,7 @@ func docImportCommand() *cobra.Command {
 			}
 			return v, nil
 		})
+		return errors.Join(err, v.Err())
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
+	"github.com/perdure/perdure/view"
 )
 
 func doctorCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func doctorCommand() *cobra.Command {
 		}
 		found = slices.DeleteFunc(found, func(f home.Examined) bool { return f.Health != home.Unwell })
 		if len(found) > 0 {
-			return &answered{fmt.Errorf("%d problems found", len(found))}
+			return &answered{fmt.Errorf("%s found", view.Several(int64(len(found)), "problem"))}
 		}
 		return nil
 	}

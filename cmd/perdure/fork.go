@@ -62,6 +62,9 @@ func writeForked(w io.Writer, r *home.Forked) error {
 	} else {
 		fmt.Fprintln(&b, s.Warn("it acts for itself: an effect it proposes again is done again"))
 	}
+	if r.Paused {
+		fmt.Fprintln(&b, here("it is paused, as "+r.Of+" is: perdure resume "+view.CommandName(r.Name, r.Agent)))
+	}
 	if len(r.Effects) == 0 {
 		fmt.Fprintf(&b, "%s has changed nothing outside\n", r.Of)
 	} else {

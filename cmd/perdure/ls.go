@@ -60,7 +60,7 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	f.Var((*pairs)(&x.Labels), "label", "only those with this label, name=value; may be repeated")
 	f.StringVar(&x.Name, "name", "", "only those with this name; * and ? are wildcards")
 	f.StringVar(&x.Since, "since", "", "only those with an entry since this time, or within this duration")
-	f.IntVar(&x.Limit, "limit", 0, "list at most N (default all)")
+	f.IntVar(&x.Limit, "limit", 0, "at most N of them (default all)")
 	return func(now time.Time) (perdure.Filter, error) {
 		selected, err := x.Filter(now)
 		if err != nil {

@@ -25,7 +25,7 @@ func newCommand() *cobra.Command {
 			return err
 		}
 		if err := flags.apply(c, &f); err != nil {
-			return perdure.Invalid(err)
+			return err
 		}
 		agents, err := agentsOf(h)
 		if err != nil {
@@ -93,7 +93,7 @@ func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 		i.Inputs = data.Value()
 	}
 	if err := f.Override(&i.IntentFile); err != nil || len(i.inputs) == 0 {
-		return err
+		return perdure.Invalid(err)
 	}
 	texts := map[string]any{}
 	named, _ := i.Inputs.(map[string]any)
@@ -102,7 +102,7 @@ func (i *intentFlags) apply(c *cobra.Command, f *home.IntentFile) error {
 			return perdure.Invalid(fmt.Errorf("input %s is given twice: with --input and in --input-json", name))
 		}
 	}
-	return f.Override(&home.IntentFile{Inputs: texts})
+	return perdure.Invalid(f.Override(&home.IntentFile{Inputs: texts}))
 }
 
 // intentOf is the intent that the argument or the file gives.

@@ -19,7 +19,8 @@ func powerFlags(c *cobra.Command) *home.Powers {
 	f.StringVar(&p.Files, "files", "", "give agents the tools files.* in this folder")
 	f.StringSliceVar(&p.Programs, "program", nil,
 		"let the tool shell run this program, in the folder of --files; may be repeated")
-	f.StringSliceVar(&p.Hosts, "host", nil, "let the tools http.* reach this host; may be repeated")
+	f.StringSliceVar(&p.Hosts, "host", nil,
+		"let the tools http.* reach this host over https; http://HOST is without TLS; may be repeated")
 	f.StringSliceVar(&p.Trusted, "trusted", nil,
 		"trust the results of this tool, such as files.*; other text from outside taints the agent, and policy can "+
 			"ask because of it; may be repeated")

@@ -140,7 +140,7 @@ func TestChatAtATerminal(t *testing.T) {
 	d.sees("this decides nothing")
 	d.sees("approve this? y, n, or n and why: ")
 	d.types("?\n")
-	d.sees("y alone approves this one action")
+	d.sees("y or yes alone approves this one action")
 	d.sees("approve this? y, n, or n and why: ")
 	d.types("n too much\n")
 	d.sees("refused by a person: too much")

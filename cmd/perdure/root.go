@@ -178,6 +178,7 @@ func filled(c *cobra.Command) (err error) {
 // argsOf is what a command wants after its name, as its help says.
 func argsOf(c *cobra.Command) string {
 	_, args, _ := strings.Cut(strings.ReplaceAll(c.Use, " [flags]", ""), " ")
+	args, _, _ = strings.Cut(args, " | ") // or without any
 	if args == "" {
 		return "takes no arguments"
 	}

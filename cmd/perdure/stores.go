@@ -46,7 +46,7 @@ func copyCommand() *cobra.Command {
 			return perdure.Invalid(err)
 		}
 		got, err := to.Copy(c.Context(), from.Home, f)
-		if err != nil && got != nil {
+		if err != nil && got != nil && !errors.Is(err, perdure.ErrInvalid) {
 			err = perdure.WithHint(err, "run the same command again: it goes on where it was")
 		}
 		if err != nil {
@@ -143,7 +143,7 @@ func eraseCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.say(r, "%s: the key of the subject is destroyed (seq %d)\n", args[0], r.Seq)
+			return out.say(r, "%s", r.Text(args[0]))
 		})
 	}
 	return c

@@ -124,7 +124,7 @@ func Imported(w io.Writer, v *imports.Imported, note Note) error {
 		fmt.Fprintf(&b, ", %d kept as they are here", v.Kept)
 	}
 	if n := len(v.Problems) + v.Refused; n > 0 {
-		fmt.Fprintf(&b, ", %d problems", n)
+		b.WriteString(", " + view.Several(int64(n), "problem"))
 	}
 	b.WriteString("\n")
 	if left := (&imports.Read{Left: v.Left}).Counts(); len(left) > 0 {

@@ -114,7 +114,7 @@ func (f *People) print(s view.Spoken) {
 		if s.Signal == perdure.Incapable {
 			return // where it rests it is said what to put right
 		}
-		f.Tell(fmt.Sprintf("no answer, %s: %s", s.Signal, s.Text))
+		f.Tell(strings.TrimSuffix(fmt.Sprintf("no answer, %s: %s", s.Signal, s.Text), ": "))
 	case view.SpokenEvent:
 		aside("told: " + s.Text)
 	case view.SpokenEnded: // said where the conversation ends

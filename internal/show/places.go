@@ -123,6 +123,7 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 	for i := range t.Passed {
 		one := &t.Passed[i]
 		name := view.CommandName(one.Name, one.Agent)
+<<<<<<< HEAD
 		passed(&b, name, "came from "+view.InLine(t.Peer), ", and it is new here", "; held: ", one.Pulled)
 		went := "went to " + view.InLine(t.Peer)
 		if one.Seat {
@@ -130,7 +131,23 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 		}
 		passed(&b, name, went, ", where it was new", "; held there: ", one.Pushed)
 		if one.Kept != "" {
+=======
+		peer := view.InLine(t.Peer)
+		passed(&b, name, "came from "+peer, ", and it is new here", "; held: ", one.Pulled, nil)
+		way := "went to " + peer
+		if one.Moved {
+			way += " with its seat"
+		}
+		passed(&b, name, way, ", where it was new", "; held there: ", one.Pushed, one.Before)
+		switch {
+		case one.Waits != "":
+			fmt.Fprintf(&b, "%s: does not go on there yet: %s\n", name, view.InLine(one.Waits))
+		case one.Kept != "":
+>>>>>>> main
 			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
+		case one.Behind:
+			fmt.Fprintf(&b, "%s: %s has more of it than this home; to get that: perdure pull %s %s\n", name, peer, name,
+				peer)
 		}
 	}
 	for _, x := range t.Failed {
@@ -149,10 +166,12 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 
 // tally counts the agents of a transfer by what came of them.
 func tally(t *home.Transfer) string {
-	moved, kept := int64(0), 0
+	moved, kept, behind := int64(0), 0, 0
 	for i := range t.Passed {
 		if one := &t.Passed[i]; one.Pulled != nil || one.Pushed != nil {
 			moved++
+		} else if one.Behind {
+			behind++
 		} else {
 			kept++
 		}
@@ -164,6 +183,9 @@ func tally(t *home.Transfer) string {
 	if t.Same > 0 || len(t.Failed) == 0 {
 		text += fmt.Sprintf("; %d the same already", t.Same)
 	}
+	if behind > 0 {
+		text += fmt.Sprintf("; %d with more there", behind)
+	}
 	if kept > 0 {
 		text += fmt.Sprintf("; %d not passed on", kept)
 	}
@@ -173,13 +195,17 @@ func tally(t *home.Transfer) string {
 	return text + "\n"
 }
 
-// passed says what of an agent went one way; nil: nothing.
-func passed(b *strings.Builder, name, way, created, held string, r *exchange.Receipt) {
+// passed says what of an agent went one way, some of it before; nil: nothing.
+func passed(b *strings.Builder, name, way, created, held string, r, before *exchange.Receipt) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "%s: %s %s", name, view.Several(r.Entries, "entry"), way)
-	if r.Created {
+	entries, isNew := r.Entries, r.Created
+	if before != nil {
+		entries, isNew = entries+before.Entries, isNew || before.Created
+	}
+	fmt.Fprintf(b, "%s: %s %s", name, view.Several(entries, "entry"), way)
+	if isNew {
 		b.WriteString(created)
 	}
 	if r.Held != "" {

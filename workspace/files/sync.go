@@ -149,7 +149,12 @@ func (s *syncing) gather(ctx context.Context) (err error) {
 	for file := range s.records {
 		add(file)
 	}
-	return s.tree.walk(add, func(part string) { s.parts[ofPart(part)] = true })
+	return s.tree.walk(add, func(part string) { s.parts[ofPart(part)] = true }, func(link string) {
+		if _, ok := s.plan.spotOf(link); !ok {
+			return // no document either way
+		}
+		s.report.Notes = append(s.report.Notes, link+": a symbolic link is not followed, and was left as it is")
+	})
 }
 
 // some finds the files that may have changed, and those of documents that have.

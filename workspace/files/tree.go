@@ -74,8 +74,9 @@ func (t *tree) read(file string) (*content, error) {
 	return &content{raw, normal(raw), info}, nil
 }
 
-// walk calls f with every file that may be a document, and part with every one that a killed process was writing.
-func (t *tree) walk(f func(file string), part func(file string)) error {
+// walk calls f with every file that may be a document, part with every one that a killed process was
+// writing, and link with every symbolic link, which is never followed.
+func (t *tree) walk(f, part, link func(file string)) error {
 	return fs.WalkDir(t.root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && file != ".":
@@ -87,7 +88,10 @@ func (t *tree) walk(f func(file string), part func(file string)) error {
 		case d.IsDir():
 		case isPart(file):
 			part(file)
-		case !hidden(file) && d.Type()&fs.ModeSymlink == 0:
+		case hidden(file):
+		case d.Type()&fs.ModeSymlink != 0:
+			link(file)
+		default:
 			f(file)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -60,6 +61,15 @@ func (v *Imported) Take(ctx context.Context, r *workspace.Reader, s Source, o Op
 		v.Left[what] += n
 	}
 	return err
+}
+
+// Err says that there were documents, and none of them could be imported; nil: something was, or nothing was there.
+func (v *Imported) Err() error {
+	if v.New+v.Changed+v.Same+v.Kept > 0 || len(v.Problems)+v.Refused == 0 {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(errors.New("nothing was imported")),
+		"the lines above say why; if the files are in another format, say which one with --format")
 }
 
 func (v *Imported) add(x workspace.Import) {

@@ -175,7 +175,7 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 		case err != nil || t == nil:
 			return res, err
 		case l.MaxIterations > 0 && res.Iterations >= l.MaxIterations:
-			res.Stopped = view.Several(int64(res.Iterations), "iteration") + " made"
+			res.Stopped = "it may run no more iterations"
 			return res, nil
 		case !end.IsZero() && !time.Now().Before(end):
 			res.Stopped = fmt.Sprintf("%v have passed", l.MaxTime)
@@ -186,6 +186,10 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 				res.Stopped = fmt.Sprintf("a limit lasts until %s, longer than %v allow", r.until.Format(time.RFC3339),
 					l.MaxTime)
 				return res, nil
+			}
+			if l.Report != nil {
+				l.Report(Step{Time: time.Now(), Task: r.id, Title: r.title, Attempt: r.attempt, State: "waits",
+					Note: "for a limit, until " + r.until.Local().Format("2006-01-02 15:04:05")})
 			}
 			if err := sleepUntil(ctx, r.until); err != nil {
 				return res, err

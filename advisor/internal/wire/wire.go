@@ -66,10 +66,10 @@ func (p Party) Key() (string, error) {
 	}
 	v, err := p.find()
 	if err != nil {
-		return "", fmt.Errorf("key for %s: %w: %w", p.who, err, perdure.ErrIncapable)
+		return "", perdure.Unable(fmt.Errorf("key for %s: %w", p.who, err))
 	}
 	if v == "" {
-		return "", fmt.Errorf("key for %s: it is empty: %w", p.who, perdure.ErrIncapable)
+		return "", perdure.Unable(fmt.Errorf("key for %s: it is empty", p.who))
 	}
 	return v, nil
 }
@@ -113,7 +113,8 @@ func (p Party) Reach(ctx context.Context, page, header, prefix string, more http
 func (p Party) keyRefused() string {
 	switch {
 	case p.find == nil:
-		return "it wants a key, and none is named for it here"
+		return "it wants a key, and none is named for it here: put # and the name of one after its URL, as in " +
+			"openai:MODEL@URL#NAME"
 	case p.key == "":
 		return "it does not accept the key of this node"
 	}
