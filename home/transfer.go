@@ -26,15 +26,10 @@ type Transfer struct {
 // Passage is an agent of which something passed, or was kept back.
 type Passage struct {
 	*exchange.Synced
-<<<<<<< HEAD
-	Name string `json:"name,omitempty"`
-	Seat bool   `json:"seat,omitempty"` // its seat went with it
-=======
 	Name   string            `json:"name,omitempty"`
 	Moved  bool              `json:"moved,omitempty"`  // its seat went along
 	Before *exchange.Receipt `json:"before,omitempty"` // what went before its seat did
 	Waits  string            `json:"waits,omitempty"`  // why it does not go on there, with its seat
->>>>>>> main
 }
 
 // TransferFault is an agent that did not pass, and why.
@@ -96,13 +91,8 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-<<<<<<< HEAD
-		out.add(ctx, d.Store, id, s, c.Move, err)
-		if s != nil && s.Pushed != nil {
-=======
 		out.add(ctx, d.Store, id, s, err)
 		if s.Pushed != nil {
->>>>>>> main
 			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
 				return out, err
 			}
@@ -112,14 +102,8 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 	return out, nil
 }
 
-<<<<<<< HEAD
-// add notes what came of one agent, whose seat was to go with it if it moved.
-func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *exchange.Synced, moved bool,
-	err error) {
-=======
 // add notes what came of one agent.
 func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID, got *Passage, err error) {
->>>>>>> main
 	t.Agents++
 	name := nameOf(ctx, s, id)
 	if err != nil {
@@ -138,15 +122,11 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 		}
 		return
 	}
-<<<<<<< HEAD
-	t.Passed = append(t.Passed, Passage{Synced: got, Name: name, Seat: moved && err == nil && got.Kept == ""})
-=======
 	got.Name = name
 	t.Passed = append(t.Passed, *got)
 	if got.Before != nil {
 		t.Entries += got.Before.Entries
 	}
->>>>>>> main
 	for _, x := range []struct {
 		r *exchange.Receipt
 		n *int64

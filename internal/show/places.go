@@ -123,15 +123,6 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 	for i := range t.Passed {
 		one := &t.Passed[i]
 		name := view.CommandName(one.Name, one.Agent)
-<<<<<<< HEAD
-		passed(&b, name, "came from "+view.InLine(t.Peer), ", and it is new here", "; held: ", one.Pulled)
-		went := "went to " + view.InLine(t.Peer)
-		if one.Seat {
-			went += ", and its seat"
-		}
-		passed(&b, name, went, ", where it was new", "; held there: ", one.Pushed)
-		if one.Kept != "" {
-=======
 		peer := view.InLine(t.Peer)
 		passed(&b, name, "came from "+peer, ", and it is new here", "; held: ", one.Pulled, nil)
 		way := "went to " + peer
@@ -143,7 +134,6 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 		case one.Waits != "":
 			fmt.Fprintf(&b, "%s: does not go on there yet: %s\n", name, view.InLine(one.Waits))
 		case one.Kept != "":
->>>>>>> main
 			fmt.Fprintf(&b, "%s: not passed on: %s\n", name, view.InLine(one.Kept))
 		case one.Behind:
 			fmt.Fprintf(&b, "%s: %s has more of it than this home; to get that: perdure pull %s %s\n", name, peer, name,
