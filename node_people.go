@@ -328,6 +328,11 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered",
 			digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
+	case n.Trust != nil && n.trust().Counts(a) != nil && n.trust().MayAnswer(f, q, by) &&
+		!n.trust().MayAnswerAway(f, q, by):
+		return nil, WithHint(fmt.Errorf("%w: %s asks %s, whose key is %s, and the answer of key %s would not count "+
+			"where it runs", ErrDenied, a.called(), f.Whom(q), f.answersAway(), by.Short()),
+			"let them answer"+otherApprovers(f))
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
 			a.called(), f.Whom(q), by.Short()),
@@ -341,6 +346,18 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		}
 	}
 	return q, nil
+}
+
+// answersAway names the keys that answer for the owner where the agent runs.
+func (f *Fold) answersAway() string {
+	if len(f.Charter.Approvers) == 0 {
+		return f.Charter.Owner.Short()
+	}
+	var keys []string
+	for _, k := range f.Charter.Approvers {
+		keys = append(keys, k.Short())
+	}
+	return strings.Join(keys, " or ")
 }
 
 // otherApprovers says how an agent comes to ask others than its owner, of one that asks that.

@@ -182,7 +182,9 @@ func (t *Trust) SpeaksFor(f *Fold, k Key) bool {
 // speaksFor refuses what only the owner of an agent may do here, or this node if the owner is nobody trusted here.
 func (n *Node) speaksFor(a *Agent) error {
 	if owner := a.fold.Charter.Owner; !n.trust().SpeaksFor(a.fold, n.Key.Key()) {
-		return fmt.Errorf("%w: it is owned by %s, and this key is %s", ErrDenied, owner.Short(), n.Key.Key().Short())
+		return WithHint(fmt.Errorf("%w: it is owned by %s, and this key is %s", ErrDenied, owner.Short(),
+			n.Key.Key().Short()), "that takes the key of its owner: have the home that has it do this, or put its "+
+			"file key in the place of the one in this home")
 	}
 	return nil
 }

@@ -70,6 +70,9 @@ func (a *Agent) waiting(t *Trust, at Hash, now time.Time) bool {
 	}) {
 		return true // unless its tool can be asked, somewhere
 	}
+	if t != nil && t.Ended(a) != nil && t.Counts(a) != nil {
+		return false // a stranger's agent that has ended is held for nobody
+	}
 	idle, ok := Plan(a, Capabilities{All: true, Trust: t, Seat: at, quiet: true}, now).(Idle)
 	return ok && (idle.Person || f.asks())
 }

@@ -22,7 +22,7 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 		return false
 	}
 	scope := f.Charter.Scope
-	byCharter := len(f.Charter.Approvers) > 0 && t.owned(f, scope)
+	byCharter := t.byCharter(f)
 	owns := func() bool {
 		if byCharter {
 			return slices.Contains(f.Charter.Approvers, k)
@@ -42,6 +42,61 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 		}
 		return t.Allows(k, MayApprove, scope) && t.named(who, k, scope)
 	})
+}
+
+// MayAnswerAway is MayAnswer for an agent that does not count here: its answer counts where the agent runs, if
+// anywhere. Whoever this home trusts to own agents is nobody there, so a question to the owner is for the key of the
+// charter's owner, or for the approvers the charter names.
+func (t *Trust) MayAnswerAway(f *Fold, q *Asking, k Key) bool {
+	if !t.MayAnswer(f, q, k) {
+		return false
+	}
+	asked := q.Asked()
+	if len(asked) == 0 && len(f.Charter.Approvers) == 0 || slices.ContainsFunc(asked, func(who string) bool {
+		return who != askedOwner && who != askedOperator && t.named(who, k, f.Charter.Scope)
+	}) {
+		return true
+	}
+	return k == f.Charter.Owner && !f.byApprovers(asked) || slices.Contains(f.Charter.Approvers, k)
+}
+
+// byApprovers reports whether approvers of the charter answer what only the owner is asked.
+func (f *Fold) byApprovers(asked []string) bool {
+	return len(f.Charter.Approvers) > 0 && !slices.Contains(asked, askedOperator)
+}
+
+// Asked is whom a question goes to by now, as policy calls them. Where the approvers of a charter stand in the owner's
+// place, these are named: by the trust file, else by their key.
+func (t *Trust) Asked(f *Fold, q *Asking) []string {
+	asked := q.Asked()
+	if t == nil || !t.byCharter(f) {
+		return asked
+	}
+	i := slices.Index(asked, askedOwner)
+	if i < 0 && len(asked) > 0 {
+		return asked
+	}
+	var names []string
+	for _, k := range f.Charter.Approvers {
+		name := k.Short()
+		for _, l := range t.lines {
+			if l.Key == k && l.Name != "" {
+				name = l.Name
+			}
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if i < 0 {
+		return names
+	}
+	return slices.Replace(asked, i, i+1, names...)
+}
+
+// byCharter reports whether a charter that has a say here names who answers in the owner's place.
+func (t *Trust) byCharter(f *Fold) bool {
+	return len(f.Charter.Approvers) > 0 && t.owned(f, f.Charter.Scope)
 }
 
 // Answerers says in words whose answer to a question counts here: whom it is asked of, and the names of their keys, as

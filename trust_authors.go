@@ -189,6 +189,9 @@ func untrusted(w *authored, lacks Right) *Rejection {
 	if scope == AnyScope {
 		scope = "'*'" // as a shell takes it
 	}
-	r.Hint = fmt.Sprintf("if you trust this key: perdure key trust %s --rights %s --scope %s", w.key, want, scope)
+	r.Hint = fmt.Sprintf("%sperdure key trust %s --rights %s --scope %s", trustHint, w.key, want, scope)
 	return r
 }
+
+// trustHint begins what to do about an author who is not trusted.
+const trustHint = "if you trust this key: "

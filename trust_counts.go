@@ -3,6 +3,7 @@ package perdure
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Check refuses (key.trusted) a memory with an entry whose author had no right to write it in the scope in force at its
@@ -34,7 +35,12 @@ func (t *Trust) Counts(a *Agent) error {
 			lacks |= w.right
 		}
 	}
-	return untrusted(first, lacks)
+	r := untrusted(first, lacks)
+	if t.revoked(first.key) {
+		r.Got = first.key.Short() + ", which was revoked here"
+		r.Hint = "if it was revoked by mistake, and nobody else has it: " + strings.TrimPrefix(r.Hint, trustHint)
+	}
+	return r
 }
 
 // vouches reports whether everything before an entry counts because of its author.

@@ -355,6 +355,7 @@ type Forked struct {
 	At       perdure.Hash      `json:"at"`
 	Rehearse bool              `json:"rehearse"`
 	Effects  []json.RawMessage `json:"not_undone" doc:"what the other has done, which stays done"`
+	Open     []json.RawMessage `json:"left_open,omitempty" doc:"what came to nothing yet there, and is not part of the fork"`
 }
 
 // Arrived is what came of an import.

@@ -40,7 +40,7 @@ func (d *Desk) Votable(v *Visitor, a *perdure.Agent, digest perdure.Hash, approv
 	if err := v.Voter(); err != nil {
 		return nil, err
 	}
-	if err := d.ownVote(v, v.Person.Key(), digest); err != nil {
+	if err := d.ownVote(v, v.Person.Key(), digest, approve); err != nil {
 		return nil, err
 	}
 	return d.Node.VotableBy(a, v.Person.Key(), digest, approve)
@@ -56,6 +56,9 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 		return nil, false, err
 	}
 	a, q, vote, err := d.votable(ctx, v, arg, v.Person.Key(), b)
+	if again := d.again(ctx, v, arg, b, err); again != nil {
+		return again, true, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -69,6 +72,32 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 		return nil, false, err
 	}
 	return d.take(ctx, v, a, q, entries)
+}
+
+// again is what came of an answer by a link that comes again, as its sender may not have heard that it arrived; nil: it
+// is not that.
+func (d *Desk) again(ctx context.Context, v *Visitor, arg string, b Ballot, refused error) *Told {
+	if v.Link == nil || v.Link.Said != saidWord(b.Approve) || refused == nil {
+		return nil
+	}
+	a, err := d.Agent(ctx, v, arg)
+	if err != nil || a.ID() != v.Link.Agent {
+		return nil
+	}
+	for e := range a.Recent() {
+		ev, _ := e.Content().(perdure.Event)
+		vote, ok := ev.Notice.(perdure.Approval)
+		if !ok || e.Origin != v.Person.Key() || vote.Digest != v.Link.Digest || vote.Approve != b.Approve {
+			continue
+		}
+		out, err := d.told(ctx, e, nil)
+		if err != nil {
+			return nil
+		}
+		out.Before = true
+		return out
+	}
+	return nil
 }
 
 // signed is the commit by which the visitor answers, signed by them; message is the id of the message it came in, if
@@ -132,7 +161,7 @@ func (d *Desk) Take(
 	if err := v.MayIn(VerbApprove, a.Fold().Charter.Scope); err != nil {
 		return nil, false, err
 	}
-	if err := d.ownVote(v, by, vote.Digest); err != nil {
+	if err := d.ownVote(v, by, vote.Digest, vote.Approve); err != nil {
 		return nil, false, err
 	}
 	done, err := d.Turns.Take(ctx, a.ID())
@@ -144,7 +173,7 @@ func (d *Desk) Take(
 }
 
 // ownVote refuses the key of the home, and what a link is not for.
-func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
+func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash, approve bool) error {
 	if by == d.Node.Key.Key() && !v.host {
 		return perdure.WithHint(fmt.Errorf("%w: the key of this server never votes through it", perdure.ErrDenied),
 			"on its machine, in its home, answer without --server and PERDURE_SERVER; elsewhere, with a token or a "+
@@ -153,6 +182,10 @@ func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash) error {
 	}
 	if v.Link != nil && v.Link.Digest != digest {
 		return fmt.Errorf("%w: this link is for another question", perdure.ErrDenied)
+	}
+	if v.Link != nil && v.Link.Said != "" && v.Link.Said != saidWord(approve) {
+		return perdure.WithHint(fmt.Errorf("%w: this link was used, to %s; nothing was changed", perdure.ErrConflict,
+			v.Link.Said), "a link is good for one answer: answer with your token, or make another link")
 	}
 	return nil
 }
@@ -175,7 +208,7 @@ func (d *Desk) votable(
 		err = v.MayIn(VerbApprove, a.Fold().Charter.Scope)
 	}
 	if err == nil {
-		err = d.ownVote(v, by, vote.Digest)
+		err = d.ownVote(v, by, vote.Digest, vote.Approve)
 	}
 	if err != nil {
 		return nil, nil, vote, err
@@ -227,8 +260,13 @@ func (d *Desk) take(
 		return nil, false, err
 	}
 	if v.Link != nil && v.token != nil {
-		if err := d.Home.dropToken(v.token); err != nil { // it is answered: a second answer changes nothing
-			d.Home.note("the link was used and could not be removed: %v", err)
+		vote, err := perdure.VoteOf(entries, a.ID(), entries[len(entries)-1].Origin)
+		if err == nil {
+			err = d.Home.usedLink(v.token, vote.Approve) // the same may come again, and changes nothing
+		}
+		if err != nil {
+			err = errors.Join(err, d.Home.dropToken(v.token))
+			d.Home.note("the link was used, and that could not be kept: %v", err)
 		}
 	}
 	out, err = d.told(ctx, e, nil)

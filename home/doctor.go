@@ -412,6 +412,11 @@ func (d *Doctor) key() {
 	switch {
 	case err != nil:
 		d.say("trust", Unwell, "correct that line of "+filepath.Join(d.h.Dir, TrustFile), "%v", err)
+	case slices.ContainsFunc(t.Trustees(), func(l perdure.Trustee) bool { return l.Key == s.Key() && l.Revoked }):
+		d.say("key", Unwell, "if that was a mistake, and nobody else has the key: perdure key trust "+s.VerifierKey()+
+			" --rights own; then perdure key rotate gives this store another",
+			"%s %s, which signs here, was revoked in the trust file: nothing it writes counts", s.Name, s.Key().Short())
+		return
 	case !t.Allows(s.Key(), perdure.MayOwn, "home") && slices.ContainsFunc(t.Trustees(), founding):
 		d.say("key", Unwell, "put the key of this home back; or, if this one is to take its place: perdure key trust "+
 			s.VerifierKey()+" --rights own",

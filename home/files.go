@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/files"
 )
@@ -27,6 +29,9 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 	f func(context.Context, *files.Folder) error) (err error) {
 	if h.Dir == "" {
 		return perdure.Invalid(errors.New("a folder needs a home, which records what was written into it"))
+	}
+	if !h.Loose && disk.Within(x.Dir, h.Dir) {
+		return perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", view.InLine(x.Dir)))
 	}
 	if x.Reader, err = w.As(ctx, x.Role); err != nil {
 		return err

@@ -17,7 +17,8 @@ type Fork struct {
 	Dry        bool        // nothing is made
 }
 
-// Forked is what came of a fork: the new agent, and what of the other's effects is not undone by it.
+// Forked is what came of a fork: the new agent, what of the other's effects is not undone by it, and what was open
+// there and does not come along.
 type Forked struct {
 	Agent    perdure.AgentID `json:"agent,omitzero"` // none if nothing was made
 	Name     string          `json:"name"`
@@ -26,6 +27,7 @@ type Forked struct {
 	Rehearse bool            `json:"rehearse"`
 	Paused   bool            `json:"paused,omitempty"`
 	Effects  []view.Undone   `json:"not_undone"`
+	Open     []view.Pending  `json:"left_open,omitempty"` // what came to nothing yet there
 
 	Of string `json:"-"` // what the other is called
 	view.Sent
@@ -42,7 +44,8 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 	if err != nil {
 		return nil, err
 	}
-	r := &Forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse}
+	r := &Forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse,
+		Open: view.PendingOf(p.Agent)}
 	if r.Effects, err = view.EffectsOf(ctx, s, p.Agent); err != nil || f.Dry {
 		return r, err
 	}

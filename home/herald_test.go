@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,5 +201,34 @@ func TestDestinationsThatMakeNoSenseAreRefused(t *testing.T) {
 	if err != nil || len(n.Destinations) != 2 || !n.Destinations[0].Whole ||
 		n.Destinations[1].Sender.(*notify.Command).Argv[0] != h.Dir+"/bin/tell" {
 		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// TestPeopleAreToldWhoIsReallyAsked where approvers stand in the owner's place: the owner's answer would not count.
+func TestPeopleAreToldWhoIsReallyAsked(t *testing.T) {
+	x := newHeralded(t, nil, pay(t, "ask"))
+	x.n.Policy = perdure.PolicyFunc(func(*perdure.Agent, perdure.Request, time.Time) perdure.Verdict {
+		return perdure.Verdict{Answer: perdure.Ask, Rules: []string{"people"}, Asked: []string{"owner"}}
+	})
+	var approvers []perdure.Key
+	for _, name := range []string{"ana", "anna"} {
+		s, err := perdure.GenerateSigner(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		approvers = append(approvers, s.Key())
+		x.n.Trust = x.n.Trust.With(perdure.Trustee{Key: s.Key(), Name: name, Rights: perdure.MayApprove,
+			Scope: perdure.AnyScope})
+	}
+	a, err := x.n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+		Charter: perdure.Charter{Scope: "acme", Approvers: approvers}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.on(a.ID())
+	asked := x.seen[notify.ApprovalRequested].Data.Asked
+	slices.Sort(asked)
+	if got := strings.Join(asked, " "); got != "ana anna" {
+		t.Errorf("got %q, want the approvers by name", got)
 	}
 }

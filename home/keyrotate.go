@@ -266,6 +266,22 @@ func (h *Home) lostKey(ctx context.Context) error {
 
 }
 
+// notOwn refuses to take the rights of the key that this home signs with: nothing it writes would count.
+func (h *Home) notOwn(k perdure.Key) error {
+	path, err := h.KeyPath()
+	if err != nil {
+		return err
+	}
+	key, err := keyfile.Read(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, perdure.ErrNotFound) {
+		return nil
+	}
+	if err != nil || key.Key() != k {
+		return err
+	}
+	return perdure.WithHint(errors.New("this store signs with that key"), "give it another first: perdure key rotate")
+}
+
 // Revoke records in every agent this home's key owns that a key counts no more, and takes its rights in the trust file
 // back. The key the home signs with is refused.
 func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee, text string) (*KeysChanged, error) {
@@ -277,9 +293,8 @@ func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee,
 	if err != nil {
 		return nil, err
 	}
-	if key.Key() == who.Key {
-		return nil, perdure.WithHint(errors.New("this store signs with that key"),
-			"give it another first: perdure key rotate")
+	if err := h.notOwn(who.Key); err != nil {
+		return nil, err
 	}
 	r := &KeysChanged{Key: who.Key, Text: text, Agents: []perdure.AgentID{}}
 	revoke := func(n *perdure.Node, id perdure.AgentID) (*perdure.Entry, error) { return n.Revoke(ctx, id, who.Key) }

@@ -146,6 +146,11 @@ func (h *Home) AddTrust(who perdure.Trustee) error {
 	if err := h.MakeHome(); err != nil {
 		return err
 	}
+	if who.Revoked {
+		if err := h.notOwn(who.Key); err != nil {
+			return err
+		}
+	}
 	known, err := h.ReadTrust()
 	if err != nil {
 		return err

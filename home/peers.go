@@ -134,12 +134,26 @@ func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
 	}
 	if path, ok := strings.CutPrefix(word, "dir:"); ok {
 		word = path
-	} else if info, err := os.Stat(word); err != nil && !strings.ContainsAny(word, `/\.`) ||
-		err == nil && !info.IsDir() {
+	} else if info, err := os.Stat(word); err != nil && !isPath(word) || err == nil && !info.IsDir() {
+		host := "HOST:7433"
+		if strings.ContainsAny(word, ".:") {
+			host = view.InLine(word)
+		}
 		return PeerConfig{}, perdure.WithHint(perdure.Missing("there is no peer, server or folder "+view.InLine(word)),
-			"name a peer of node.yaml, a URL such as https://HOST:7433, or a folder such as ./agents")
+			"name a peer of node.yaml, a URL such as https://"+host+", or a folder such as ./agents")
 	}
 	return PeerConfig{Name: word, Dir: word}, nil
+}
+
+// isPath reports whether a word that nothing is at yet means a folder that is to be made. One that could be the address
+// of a server, whose https:// was forgotten, does not: seats would go into a folder that nobody looks at.
+func isPath(word string) bool {
+	first, _, nested := strings.Cut(filepath.ToSlash(word), "/")
+	switch {
+	case filepath.IsAbs(word) || first == "." || first == "..":
+		return true
+	}
+	return nested && !strings.ContainsAny(first, ".:")
 }
 
 // OpenPeer opens another place. The token of a server that node.yaml names is the one it refers to, else this one.

@@ -105,6 +105,9 @@ type Bound struct {
 	Digest perdure.Hash    `json:"digest"`
 	// Token is the id of the token that made the link: it is good for as long as that is.
 	Token string `json:"token,omitempty"`
+	// Said is the answer that was given by it, approve or deny; empty: none yet. The same may come again, as whoever
+	// sent it may not have heard that it arrived, and changes nothing; no other is taken.
+	Said string `json:"said,omitempty"`
 }
 
 // TokenView is a token for people and programs: whose it is, and what it permits.
@@ -168,12 +171,20 @@ func (h *Home) MakeToken(x NewToken) (text string, t *Token, err error) {
 	if err := h.MakeHome(); err != nil {
 		return "", nil, err
 	}
+	if err := h.keepToken(t); err != nil {
+		return "", nil, fmt.Errorf("keep token: %w", err)
+	}
+	return tokenPrefix + t.ID + "_" + base64.RawURLEncoding.EncodeToString(secret), t, nil
+}
+
+// keepToken writes the file of a token, or of a link.
+func (h *Home) keepToken(t *Token) error {
 	b, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	path := h.tokenFile(t.ID, t.Link != nil)
-	err = h.change(func() error {
+	return h.change(func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
@@ -184,10 +195,6 @@ func (h *Home) MakeToken(x NewToken) (text string, t *Token, err error) {
 		}
 		return errors.Join(disk.Rename(part, path), disk.Sync(filepath.Dir(path)), disk.Sync(h.Dir))
 	})
-	if err != nil {
-		return "", nil, fmt.Errorf("keep token: %w", err)
-	}
-	return tokenPrefix + t.ID + "_" + base64.RawURLEncoding.EncodeToString(secret), t, nil
 }
 
 func (h *Home) checkToken(x *NewToken) error {
@@ -457,6 +464,25 @@ func (h *Home) RevokeToken(word string) (*Token, error) {
 			"see perdure token ls")
 	}
 	return t, h.dropToken(t)
+}
+
+// usedLink records which answer was given by a link.
+func (h *Home) usedLink(t *Token, approve bool) error {
+	if t.Link == nil || t.Link.Said != "" {
+		return nil
+	}
+	used, link := *t, *t.Link
+	link.Said = saidWord(approve)
+	used.Link = &link
+	return h.keepToken(&used)
+}
+
+// saidWord is the word for an answer.
+func saidWord(approve bool) string {
+	if approve {
+		return "approve"
+	}
+	return "deny"
 }
 
 // dropToken removes the file of a token.

@@ -183,7 +183,17 @@ func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
 		t.Errorf("the person is shown %+v", u.About)
 	}
 	w.call(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
-	w.problem(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 401)
+	var again client.Told // the answer got lost, or somebody clicked twice
+	w.call(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, &again)
+	if !again.Before {
+		t.Errorf("the same answer again: got %+v, want that it was received before", again)
+	}
+	w.problem(secret, "POST", path+"/deny", client.Ballot{Digest: digest.String()}, 409)
+	if w.run(id); w.paid != 1 {
+		t.Errorf("it paid %d times, want once", w.paid)
+	}
+	w.call(secret, "POST", path+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	w.problem(secret, "POST", path+"/deny", client.Ballot{Digest: digest.String()}, 409)
 	if w.run(id); w.paid != 1 {
 		t.Errorf("it paid %d times, want once", w.paid)
 	}

@@ -48,3 +48,27 @@ func EffectsOf(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]Undone
 	}
 	return found, nil
 }
+
+// Pending is something an agent had decided, and nothing had come of it yet.
+type Pending struct {
+	What  string `json:"what"`
+	Asked bool   `json:"asked,omitempty"` // it waits for a person's answer; else it is under way, or to be tried again
+}
+
+// PendingOf is what was open in an agent. A fork begins without it: its advisor proposes it again, or not.
+func PendingOf(a *perdure.Agent) (open []Pending) {
+	f := a.Fold()
+	for i := range f.Asks {
+		open = append(open, Pending{What: ActionText(f.Asks[i].Action), Asked: true})
+	}
+	for i := range f.Open {
+		open = append(open, Pending{What: ActionText(f.Open[i].Action)})
+	}
+	for i := range f.Owed {
+		open = append(open, Pending{What: ActionText(f.Owed[i].Action)})
+	}
+	if f.Sleep != nil && f.Sleep.Sleep.Asks() {
+		open = append(open, Pending{What: ActionText(f.Sleep.Sleep), Asked: true})
+	}
+	return open
+}

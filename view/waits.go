@@ -52,7 +52,7 @@ type Wait struct {
 	Policy   perdure.Hash    `json:"policy,omitzero"`
 	What     string          `json:"what"`
 	Why      string          `json:"why,omitempty"`   // the reason policy gives, or what is known of an effect in doubt
-	Asked    []string        `json:"asked,omitempty"` // whom policy would ask, by now
+	Asked    []string        `json:"asked,omitempty"` // whom policy asks, by now; see perdure.Trust.Asked
 	Whom     string          `json:"whom,omitempty"`  // the same in words, where the charter says who that is
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
@@ -197,6 +197,9 @@ func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.
 			for one = range x.list.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
 				break
 			}
+		}
+		if one.State == phase.Terminated {
+			return nil // nothing can be said to a stranger's agent that has ended
 		}
 		one.Agent = id
 		x.found = append(x.found, heldOf(one, why, pause))
@@ -373,7 +376,9 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	}
 	if why := t.Counts(a); why != nil {
 		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated, Answer: "perdure resume " + name}
-		if f.Ended != nil && t.Ended(a) == nil {
+		if t.Ended(a) != nil { // a stranger's, and over
+			w.Answer, w.Others = "", "it has ended: nothing can be said to it"
+		} else if f.Ended != nil {
 			w.Answer = "perdure import FILE --drop-unknown # FILE is a copy from before"
 		}
 		if len(f.Paused) > 0 {
@@ -383,7 +388,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		for i := range f.Asks { // who is asked may answer without having it run here: see Node.Votable
 			q := &f.Asks[i]
 			if one := ApprovalOf(f, q, t, name, now); len(f.Paused) == 0 && f.Ended == nil && !settled(f, q, t, now) {
-				if one.forOthers(f, q, t, me, now); one.Answer != "" && !me.IsZero() {
+				one.forOthers(f, q, t, me, now)
+				if one.Answer != "" && !me.IsZero() && t.MayAnswerAway(f, q, me) {
 					add(one)
 				}
 			}
@@ -468,7 +474,7 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	yes, _ := t.Tally(f, q, now)
 	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action,
 		What: ActionText(q.Action),
-		Why:  q.Verdict.Reason, Asked: q.Asked(), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
+		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
 		Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	for _, v := range q.Votes {

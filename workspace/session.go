@@ -362,16 +362,18 @@ func writeList(b *strings.Builder, title string, items []string) {
 // lastSection is the section of a current state that says what the last session left.
 const lastSection = "## Last session"
 
-// carried is the current state with what the session left in its last section.
+// carried is the current state with what the session left in its last section, and what earlier ones left open: nobody
+// has said that it is done.
 func (c *Closing) carried(state *Document, path string) string {
-	text := ""
+	text, last := "", ""
 	if state != nil {
 		text = state.Text
 	}
 	if i := strings.Index(text, lastSection); i >= 0 {
 		rest := ""
-		if j := strings.Index(text[i+len(lastSection):], "\n## "); j >= 0 {
-			rest = text[i+len(lastSection)+j+1:]
+		last = text[i+len(lastSection):]
+		if j := strings.Index(last, "\n## "); j >= 0 {
+			last, rest = last[:j+1], last[j+1:]
 		}
 		text = text[:i] + rest
 	}
@@ -380,10 +382,47 @@ func (c *Closing) carried(state *Document, path string) string {
 		b.WriteString(text + "\n\n")
 	}
 	fmt.Fprintf(&b, "%s\n\n[[%s]] %s\n", lastSection, path, strings.TrimSpace(c.Title))
+	left := map[string]bool{}
 	for _, one := range c.Threads {
-		fmt.Fprintf(&b, "- open: %s\n", strings.Join(strings.Fields(one), " "))
+		one = strings.Join(strings.Fields(one), " ")
+		left[one] = true
+		fmt.Fprintf(&b, "%s%s\n", openThread, one)
+	}
+	for _, one := range earlierThreads(last, path) {
+		if what, _, _ := strings.Cut(one, " ([["); !left[what] {
+			fmt.Fprintf(&b, "%s%s\n", openThread, one)
+		}
 	}
 	return b.String()
+}
+
+// openThread begins a line of the last section about what is open.
+const openThread = "- open: "
+
+// earlierThreads are what a last section says is open, each with the session that left it. What the session at path
+// itself left is not among them: it is closed again, and says so anew.
+func earlierThreads(last, path string) (threads []string) {
+	by := ""
+	for line := range strings.Lines(last) {
+		line = strings.TrimSpace(line)
+		if link, _, ok := strings.Cut(line, "]]"); ok && by == "" && strings.HasPrefix(line, "[[") {
+			by = strings.TrimPrefix(link, "[[")
+		}
+		one, ok := strings.CutPrefix(line, strings.TrimSpace(openThread))
+		if one = strings.TrimSpace(one); !ok || one == "" {
+			continue
+		}
+		if !strings.HasSuffix(one, "]])") {
+			if by == path {
+				continue
+			}
+			if by != "" {
+				one += " ([[" + by + "]])"
+			}
+		}
+		threads = append(threads, one)
+	}
+	return threads
 }
 
 // Open reports whether a document is a session that has not been closed.

@@ -187,3 +187,44 @@ func TestTheSixFileCommands(t *testing.T) {
 		want(do(workspace.FileCommand{Command: "format", Path: "/memories"}), "want view, create")
 	})
 }
+
+// TestAThreadStaysOpenUntilSomebodySaysOtherwise across sessions that do not speak of it.
+func TestAThreadStaysOpenUntilSomebodySaysOtherwise(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx, r := t.Context(), w.as("coder")
+		var first string
+		closing := func(c workspace.Closing) string {
+			t.Helper()
+			if c.Session == "" {
+				o, err := r.Open(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Session = o.Session
+			}
+			c.Happened = "Something."
+			if _, err := r.Close(ctx, c); err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = c.Session
+			}
+			return w.read(r, workspace.StatePath("coder")).Text
+		}
+		closing(workspace.Closing{Title: "A", Threads: []string{"write docs", "slip"}})
+		got := closing(workspace.Closing{Session: first, Title: "A", Threads: []string{"write docs"}})
+		if strings.Contains(got, "slip") || strings.Count(got, "open: write docs\n") != 1 {
+			t.Errorf("closed again: got %q, want what it says now", got)
+		}
+		want := "- open: write docs ([[" + first + "]])\n"
+		for _, c := range []workspace.Closing{{Title: "B"}, {Title: "C", Threads: []string{"more"}}} {
+			if got := closing(c); strings.Count(got, want) != 1 {
+				t.Errorf("after %s: got %q, want the thread of A", c.Title, got)
+			}
+		}
+		got = closing(workspace.Closing{Title: "D", Threads: []string{"write docs"}})
+		if strings.Count(got, "write docs") != 1 || strings.Count(got, "open: more ([[") != 1 {
+			t.Errorf("got %q, want each thread once", got)
+		}
+	})
+}

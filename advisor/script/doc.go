@@ -33,6 +33,7 @@
 // notes and text.
 //
 // A fork goes on at the turn of the agent it was forked from, with the results so far, if that agent is in the store.
+// What of that turn was not decided there, waited for a person's answer or had no outcome yet is proposed again.
 //
 // When its turns are used up, a script ends the agent with ok; when a template reads what is not there, with failed.
 package script

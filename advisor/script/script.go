@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -243,8 +242,9 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 	if err != nil {
 		return perdure.Advice{}, err
 	}
+	var left func(index int) bool // of the turn a fork was made in; nil: all
 	if len(f.Proposals) == 0 && before != nil {
-		at = resumed(before[0].Fold())
+		at, left = resumed(before)
 	}
 	if at.over() {
 		return perdure.Advice{Seen: past.seen(f, at)}, nil // it has said so before, and was not let end
@@ -254,10 +254,10 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 	if n == 0 || round > s.rounds(n) {
 		n, round = n+1, 1
 	}
-	for ; n <= len(s.turns); n, round = n+1, 1 {
+	for ; n <= len(s.turns); n, round, left = n+1, 1, nil {
 		t := &s.turns[n-1]
 		vars := past.vars(f, n, round)
-		if t.when != nil {
+		if t.when != nil && left == nil { // of a turn that had begun, it held
 			// what cannot be evaluated does not hold, as with triggers
 			if holds, err := t.when.Eval(vars); err != nil || !holds {
 				continue
@@ -268,6 +268,11 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		}, n, round)
 		if err != nil {
 			return ending(seen, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
+		}
+		if left != nil {
+			if advice.Actions = only(advice.Actions, left); len(advice.Actions) == 0 {
+				continue // the script was changed since
+			}
 		}
 		advice.Seen = seen
 		action.Since(f, advice.Actions)
@@ -291,16 +296,6 @@ func (s *Advisor) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.A
 		all, in = append(all, a), a.Fold().Lineage
 	}
 	return all, nil
-}
-
-// resumed is the place a fork goes on from: that of the agent it was forked from, or before it, if nothing of its turn
-// had been decided.
-func resumed(f *perdure.Fold) place {
-	at := placeOf(f)
-	if n := len(f.Proposals); n > 0 && at.turn > 0 && !slices.Contains(f.Proposals[n-1].Decided, true) {
-		at.round--
-	}
-	return at
 }
 
 // rounds is how often a turn is proposed. A script that became shorter has no more rounds of a turn it lost.

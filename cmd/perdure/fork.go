@@ -80,6 +80,22 @@ func writeForked(w io.Writer, r *home.Forked) error {
 		}
 		fmt.Fprintf(&b, "  %d  %s (%s, %s, %s)\n", e.Seq, view.OneLine(e.What, view.LineWidth), e.Effect, signal, when)
 	}
+	writePending(&b, r)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writePending prints what was open where the fork begins.
+func writePending(b *strings.Builder, r *home.Forked) {
+	if len(r.Open) > 0 {
+		fmt.Fprintf(b, "open in %s there, and not part of the fork: its advisor proposes it again, or another way\n",
+			r.Of)
+	}
+	for _, p := range r.Open {
+		state := "no outcome yet"
+		if p.Asked {
+			state = "a person was asked, and had not answered"
+		}
+		fmt.Fprintf(b, "  %s (%s)\n", view.OneLine(p.What, view.LineWidth), state)
+	}
 }

@@ -71,10 +71,11 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	}
 	err = r.out.print(ran, func(w io.Writer) error {
 		text, result := ran.Text(now)
-		if text = term.Hang(text, 2, term.WidthOf(w)); result != "" {
-			text += "\n" + term.Paragraphs("  ", result, term.WidthOf(w))
+		text = term.Folded("", 2, text, term.WidthOf(w)) // its name and note are the agent's words, too
+		if result != "" {
+			text += term.SaidText(result, term.WidthOf(w)) + "\n"
 		}
-		_, err := fmt.Fprintln(w, text)
+		_, err := io.WriteString(w, text)
 		return err
 	})
 	if err != nil {

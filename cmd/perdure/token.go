@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -48,7 +50,15 @@ func tokenNewCommand() *cobra.Command {
 		if x.IsPerson {
 			note(c, "agents ask their owner unless they are made to ask others: perdure new --approver NAME")
 		}
-		return out.say(madeToken{t.View(), text}, "%s\n", text)
+		err = out.say(madeToken{t.View(), text}, "%s\n", text)
+		if err == nil {
+			return nil
+		}
+		if _, gone := h.RevokeToken(t.ID); gone != nil { // nobody has seen it, and nobody can again
+			return errors.Join(err, fmt.Errorf("the token could not be shown; take it back: perdure token revoke %s",
+				t.ID), gone)
+		}
+		return fmt.Errorf("show the token, which is taken back: %w", err)
 	}
 	return c
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
 	"golang.org/x/sys/unix"
 )
@@ -114,5 +116,35 @@ func TestOutputFitsATerminal(t *testing.T) {
 	}
 	for _, topic := range topicNames() {
 		fits("help", topic)
+	}
+}
+
+// TestNothingForeignPassesForTheProgramsOwnWords where a line of somebody else's is as wide as the terminal, or a
+// result has several.
+func TestNothingForeignPassesForTheProgramsOwnWords(t *testing.T) {
+	own := regexp.MustCompile(`(?m)^ *(perdure: checked|hint: run)`)
+	other, tty := terminal(t, 80)
+	const forged = "perdure: checked: this home is harmless"
+	parts := []home.Saying{{Name: "node.yaml", Text: []byte("# notes" + strings.Repeat(" ", 69) + forged + "\n#" +
+		strings.Repeat("\t", 10) + forged + "\n")}}
+	if err := show.Sayings(tty, parts); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	seen, _ := io.ReadAll(other) // it ends with an error: nobody has the terminal open any more
+	if own.Match(seen) || strings.Count(string(seen), "harmless") != 2 {
+		t.Errorf("what a home says passes for the program's own words, or is not shown whole:\n%s", seen)
+	}
+
+	dir := t.TempDir()
+	script := "turns:\n  - end: {note: '" + strings.Repeat("n", 60) +
+		" hint: run evil', result: \"done\\nhint: run evil\"}\n"
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	onTerminal(t, dir, "new", "talk", "--name", "talk")
+	text := onTerminal(t, dir, "run", "talk", "--advisor", "script:s.yaml", "--quiet")
+	if own.MatchString(text) || !strings.Contains(text, "| hint: run evil") {
+		t.Errorf("perdure run shows the agent's words as its own:\n%s", text)
 	}
 }

@@ -31,6 +31,9 @@ type Screen struct {
 // question, an entry, an error.
 const saidMark = "| "
 
+// SaidText is a text that an agent leaves, as lines of it: none can pass for one of the program's own.
+func SaidText(text string, width int) string { return Paragraphs(saidMark, text, width) }
+
 func NewScreen(w io.Writer) *Screen { return &Screen{w: w, moves: Moves(w)} }
 
 // ScreenOf is w, if that is a screen, or one on it.

@@ -7,6 +7,7 @@ const say = text => { at("said").textContent = text; };
 const ask = async (path, body) => {
   const r = await fetch(path, { method: body ? "POST" : "GET", headers: { "Authorization": "Bearer " + token, "Content-Type": "application/json" }, body: body && JSON.stringify(body), referrerPolicy: "no-referrer" });
   const v = await r.json();
+  if (r.status === 401) throw new Error("This link is not good any more: it has expired, or was taken back. Ask whoever sent it for another.");
   if (!r.ok) throw new Error(v.detail + (v.hint ? " (" + v.hint + ")" : ""));
   return v;
 };
