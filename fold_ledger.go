@@ -3,9 +3,9 @@ package perdure
 // Ledger tells which outcomes count to whoever reads a memory entry by entry, instead of its fold: it is shown the
 // entries that count, in fold order, see Reader. Of each decision the first that is believed does, and one that says
 // that it happened after one after which it is to be tried again. Of a once effect that it happened outweighs
-// everything: it counts after any other, and that a person refused it in a copy, or did not answer there, counts no more
-// once it has. What a person settled is an outcome like others, which is always believed. The zero Ledger is ready for
-// use.
+// everything: it counts after any other, and that a person refused it in a copy, or did not answer there, counts no
+// more once it has. What a person settled is an outcome like others, which is always believed. The zero Ledger is ready
+// for use.
 type Ledger struct {
 	decided map[Hash]*reckoned
 	asked   map[proposal]*reckoned

@@ -7,8 +7,8 @@ import (
 
 // An entry of a revoked key that the author of the revocation had not seen is void: it keeps its place in memory and
 // counts for nothing. Whoever reads a memory entry by entry, instead of its fold, reads what counts, by Counting or a
-// Reader, or takes what a stolen key says for what came of an effect. The conflicts of a fold tell of void entries, too,
-// but they are for people: of many, only the latest are there.
+// Reader, or takes what a stolen key says for what came of an effect. The conflicts of a fold tell of void entries,
+// too, but they are for people: of many, only the latest are there.
 
 // Counting yields the entries still held that count, newest first: Recent without the void ones.
 func (a *Agent) Counting() iter.Seq[*Entry] {
@@ -35,8 +35,8 @@ func (f *Fold) straight() bool { return len(f.Heads) == 1 && f.Heads[0].Seq+1 ==
 
 // voidAmong finds the void ones among all the entries there are of a memory, which are in fold order. F is its fold.
 //
-// Where bodies of events are gone, one of them may have handed the agent on or revoked a key. Then a snapshot stands for
-// what they said, as in resume: the oldest that comes to the keys that f has.
+// Where bodies of events are gone, one of them may have handed the agent on or revoked a key. Then a snapshot stands
+// for what they said, as in resume: the oldest that comes to the keys that f has.
 func (f *Fold) voidAmong(entries []*Entry) map[Hash]bool {
 	if f.straight() || !slices.ContainsFunc(entries, f.voidable) {
 		return nil

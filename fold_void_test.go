@@ -136,8 +136,8 @@ func (d *dag) snapshot(name string, parents ...string) {
 	d.add(name, parents...)
 }
 
-// That the agent was handed on is not forgotten with the body that said so: what the heir revokes later is revoked, with
-// everything that the heir had seen of it.
+// That the agent was handed on is not forgotten with the body that said so: what the heir revokes later is revoked, and
+// what the heir had seen of it counts.
 func TestWhatAnHeirSawOfARevokedKeyCountsAfterTheHandoverWasCollected(t *testing.T) {
 	d := lineage(t, `G -> H`, by("bob", "K", "V"), by("heir", "R", "J"),
 		says("H", event(KeyChange{Owner: people["heir"].key})), says("R", event(KeyChange{Revoke: people["bob"].key})))

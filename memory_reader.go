@@ -19,6 +19,7 @@ type Reader struct {
 	store Store
 	held  map[Hash]bool // what the agent holds, and whether it is void
 	found map[Hash]*Entry
+	read  int    // how many entries of the store
 	end   Cursor // what came up to here has not been read
 	first *Entry // the snapshot there; nil: none yet
 	whole bool   // there is no more to read
@@ -127,13 +128,13 @@ func (r *Reader) Held(name Hash) *Entry {
 	return r.found[name]
 }
 
-// Counts reports whether an entry that was found counts. Only of what a revoked key wrote, further back than what the
+// Counts reports whether an entry of the agent's past counts. Only of what a revoked key wrote, further back than what the
 // agent holds, it takes more of the memory to tell: back to a snapshot before it.
 func (r *Reader) Counts(ctx context.Context, e *Entry) (bool, error) {
 	if void, held := r.held[e.Name]; held || r.fold.straight() || !r.fold.voidable(e) {
 		return !void, nil
 	}
-	for !r.judge() {
+	for r.found[e.Name] == nil && !r.whole || !r.judge() {
 		if err := r.more(ctx); err != nil {
 			return false, err
 		}
@@ -141,13 +142,13 @@ func (r *Reader) Counts(ctx context.Context, e *Entry) (bool, error) {
 	return !r.void[e.Name], nil
 }
 
-// more reads on, at least as much as was read before: whoever goes back far pays for what is there twice at most.
+// more reads on, at least as much as was read before, so that whoever goes back far does not ask often.
 func (r *Reader) more(ctx context.Context) error {
 	if r.store == nil {
 		return fmt.Errorf("what is needed is further back than what agent %s holds, and there is no store to read it "+
 			"from: set the Store of its advisor: %w", r.fold.Agent.Short(), ErrIncapable)
 	}
-	enough := max(tailWindow, 2*len(r.found))
+	enough := 2 * r.read
 	for snap, err := range r.store.Snapshots(ctx, r.fold.Agent) {
 		if err != nil {
 			return r.unread(err)
@@ -158,7 +159,7 @@ func (r *Reader) more(ctx context.Context) error {
 		if err := r.part(ctx, snap.Cursor); err != nil {
 			return err
 		}
-		if r.first = snap.Entry; len(r.found) >= enough {
+		if r.first = snap.Entry; r.read >= enough {
 			return nil
 		}
 	}
@@ -178,7 +179,7 @@ func (r *Reader) part(ctx context.Context, after Cursor) error {
 		if item.Cursor > r.end {
 			break
 		}
-		if r.found[item.Name] == nil {
+		if r.read++; r.found[item.Name] == nil {
 			r.found[item.Name] = item.Entry
 		}
 	}

@@ -37,7 +37,8 @@ func TestAFunctionIsToldTheSameInWhateverOrderEntriesArrived(t *testing.T) {
 		}
 		return entries, next
 	}
-	advice, next := commit(a, perdure.Advice{Replays: true, Actions: []perdure.Action{perdure.Execute{Tool: "t", Call: "k"}}})
+	advice, next := commit(a, perdure.Advice{Replays: true,
+		Actions: []perdure.Action{perdure.Execute{Tool: "t", Call: "k"}}})
 	decision, next := commit(next, perdure.Decision{Advice: advice[0].Name, Effect: perdure.Idempotent,
 		Verdict: perdure.Verdict{Answer: perdure.Allow}, Key: perdure.HashOf([]byte("k")),
 		Deadline: perdure.TimeOf(time.Now().Add(time.Hour))})
@@ -50,7 +51,8 @@ func TestAFunctionIsToldTheSameInWhateverOrderEntriesArrived(t *testing.T) {
 		outcomes[i], _ = commit(next, perdure.Outcome{Decision: decision[0].Name, Signal: perdure.OK, Result: result})
 	}
 	told := map[any]bool{}
-	for _, order := range [][]*perdure.Entry{slices.Concat(outcomes[0], outcomes[1]), slices.Concat(outcomes[1], outcomes[0])} {
+	for _, first := range []int{0, 1} {
+		order := slices.Concat(outcomes[first], outcomes[1-first])
 		s := new(perdure.MemStore)
 		if err := s.Put(t.Context(), a.ID(), slices.Concat(before, advice, decision, order)...); err != nil {
 			t.Fatal(err)
