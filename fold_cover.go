@@ -50,14 +50,17 @@ func complete(all []*Entry) []bool {
 	return out
 }
 
-// latest is, of each entry, the latest time of what it has seen, by the clocks of their authors.
-func latest(all []*Entry) []Time {
+// latest is, of each entry, the latest time of what it has seen, by the clocks of their authors, as far as these are
+// not ahead of now.
+func latest(all []*Entry, now Time) []Time {
 	at := indexes(all)
 	out := make([]Time, len(all))
 	for i, e := range all {
 		for _, p := range e.Parents {
 			if j, ok := at[p]; ok {
-				out[i] = max(out[i], out[j], all[j].Time)
+				if out[i] = max(out[i], out[j]); all[j].Time <= now {
+					out[i] = max(out[i], all[j].Time)
+				}
 			}
 		}
 	}

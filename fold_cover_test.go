@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestWhatCanBeResumedFromIsFoundInPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := drawMemory(t)
 		m := byName(all)
-		whole, missing, last := complete(all), uncovering(all), latest(all)
+		whole, missing, last := complete(all), uncovering(all), latest(all, math.MaxInt64)
 		for i, e := range all {
 			past := m.past(e.Parents...)
 			late, unseen, time := false, false, Time(0)

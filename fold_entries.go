@@ -210,6 +210,23 @@ func byName(entries []*Entry) named {
 	return m
 }
 
+// heads are the entries that no other is written on, ascending.
+func (m named) heads() []Hash {
+	under := map[Hash]bool{}
+	for _, e := range m {
+		for _, p := range e.Parents {
+			under[p] = true
+		}
+	}
+	return slices.SortedFunc(func(yield func(Hash) bool) {
+		for name := range m {
+			if !under[name] && !yield(name) {
+				return
+			}
+		}
+	}, Hash.Compare)
+}
+
 // past is the entries of these names and everything they descend from.
 func (m named) past(names ...Hash) []*Entry {
 	var past []*Entry

@@ -55,3 +55,17 @@ func (a *Agent) Find(ctx context.Context, s Store, name Hash) (*Entry, error) {
 	}
 	return nil, nil
 }
+
+// stored reports whether a store holds an entry of the agent. It looks no further back than the entry could be: what
+// came before a snapshot of everything has a smaller seq.
+func (a *Agent) stored(ctx context.Context, s Store, e *Entry) (bool, error) {
+	if a.recent(e.Name) != nil {
+		return true, nil
+	}
+	for held, err := range Backwards(ctx, s, a.ID(), func(snapshot *Entry) bool { return snapshot.Seq <= e.Seq }) {
+		if err != nil || held.Name == e.Name {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}

@@ -106,7 +106,8 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if err != nil {
 		return Collected{}, err
 	}
-	if int64(len(s.all)) != a.fold.Count && len(s.all) > 0 {
+	on := slices.SortedFunc(slices.Values(a.Heads()), Hash.Compare)
+	if len(s.all) > 0 && !slices.Equal(byName(s.all).heads(), on) {
 		return Collected{}, ErrConflict // others wrote to it meanwhile
 	}
 	entries, next, err := s.record(n, a, now)
@@ -129,6 +130,7 @@ type survey struct {
 	snapshot bool     // a snapshot of everything is to be written first
 	events   []Hash   // the messages whose data leaves the inbox
 	vouch    func(*Entry) bool
+	now      Time
 }
 
 func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, error) {
@@ -139,6 +141,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	}
 	s.vouch = func(e *Entry) bool { return n.trust().Allows(e.Origin, MayOwn, a.fold.Charter.Scope) }
 	t, some := TimeOf(now), false
+	s.now = t
 	for e, err := range Memory(ctx, n.Store, a.ID()) {
 		if err != nil {
 			return nil, fmt.Errorf("look for expired bodies of agent %s: %w", a.ID().Short(), err)
@@ -217,7 +220,7 @@ func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
 	m := byName(s.all)
 	newest := true
 	uncovered := due
-	fits, last := complete(s.all), latest(s.all) // where something came late, it is folded before a snapshot
+	fits, last := complete(s.all), latest(s.all, s.now) // where something came late, it is folded before a snapshot
 	for i, e := range slices.Backward(s.all) {
 		if e.Kind != KindSnapshot || e.content == nil || !fits[i] || !newest && last[i] > before || !s.vouch(e) {
 			continue
@@ -248,9 +251,9 @@ func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
 	return past
 }
 
-// quiet reports whether nothing was written since a time.
+// quiet reports whether nothing was written since a time. Who wrote by a clock that is ahead says nothing of when.
 func (s *survey) quiet(since Time) bool {
-	return !slices.ContainsFunc(s.all, func(e *Entry) bool { return e.Time > since })
+	return !slices.ContainsFunc(s.all, func(e *Entry) bool { return e.Time > since && e.Time <= s.now })
 }
 
 // derived reports whether an entry only tells what others come to, or that their bodies went.

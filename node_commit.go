@@ -185,8 +185,8 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 	if w.unanswered(o.Decision) || o.Signal != OK {
 		return w.unanswered(o.Decision), nil
 	}
-	there, err := w.a.Find(ctx, w.n.Store, e.Name)
-	return there == nil, err
+	there, err := w.a.stored(ctx, w.n.Store, e)
+	return !there, err
 }
 
 // beside durably adds entries that were written on an agent a while ago, whatever others wrote to it since. It adds
@@ -203,8 +203,8 @@ func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error 
 			return err
 		}
 		if _, err := a.Apply(entries...); errors.Is(err, ErrBehind) {
-			held, err := a.Find(ctx, n.Store, entries[len(entries)-1].Name) // of a write whose answer was lost
-			if err == nil && held == nil {
+			held, err := a.stored(ctx, n.Store, entries[len(entries)-1]) // by a write whose answer was lost
+			if err == nil && !held {
 				err = ErrBehind
 			}
 			return err

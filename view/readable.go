@@ -147,7 +147,12 @@ func readableStruct(v reflect.Value) any {
 		}
 		if f.inside {
 			if inner, ok := readableValue(value).(object); ok {
-				o = append(o, inner...)
+				own := o
+				for _, x := range inner {
+					if !slices.ContainsFunc(own, func(y field) bool { return x.name == y.name }) {
+						o = append(o, x)
+					}
+				}
 				inside = len(o)
 			}
 			continue

@@ -152,7 +152,8 @@ func (q *queue) take() []*request {
 // it is done again: what had been committed is found then.
 func (s *Store) commit(batch []*request) {
 	batch = slices.DeleteFunc(batch, func(r *request) bool { return !r.state.CompareAndSwap(waiting, taken) })
-	// locks are taken in one order everywhere
+	// in one order, so that processes that write to the same agents are seldom in each other's way: where the server
+	// takes them in another and finds a deadlock, it is done again
 	slices.SortFunc(batch, func(a, b *request) int { return bytes.Compare(a.id[:], b.id[:]) })
 	s.carryOut(batch, false)
 }

@@ -110,8 +110,7 @@ func (w *writer) writeBirth(key int64, e *perdure.Entry) error {
 	return w.exec("INSERT OR REPLACE INTO births VALUES(?,?)", key, b)
 }
 
-// unbear removes the copy of a body that is to be gone, before the body is: else it would be left after a crash. It is
-// a request of its own.
+// unbear removes the copy of a body that is to be gone, in the transaction that drops it.
 func (w *writer) unbear(key int64) error {
 	err := w.exec(birthsTable)
 	if err == nil {

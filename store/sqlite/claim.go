@@ -62,11 +62,11 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 		if err != nil || a.node != c.Node || a.fence != c.Fence {
 			return err
 		}
-		if !a.on(heads) {
-			due = dueOf(a.heads)
-		}
 		a.node, a.due = perdure.Key{}, due
-		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(due), a.key)
+		if !a.on(heads) {
+			a.due = dueOf(a.heads)
+		}
+		return w.do("UPDATE agents SET due=?, node=NULL WHERE key=?", null(a.due), a.key)
 	}})
 	if err != nil {
 		s.nodes.Keep(c.Node[:]) // whoever wants the agent once this process has ended need not wait for the lease
@@ -84,9 +84,10 @@ func (s *Store) Held(ctx context.Context) iter.Seq2[perdure.Holding, error] {
 			all = all[:0]
 			return c.query("SELECT id, node FROM agents WHERE due>? AND due<=? AND node IS NOT NULL",
 				func(v []driver.Value) error {
-					id, _ := v[0].([]byte)
 					node, _ := v[1].([]byte)
-					all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
+					if id, _ := v[0].([]byte); len(id) == hashSize { // else Heal deals with it
+						all = append(all, perdure.Holding{Agent: perdure.AgentID(id), Dead: s.nodes.Dead(node)})
+					}
 					return nil
 				}, now.UnixMilli(), now.Add(perdure.MaxLease).UnixMilli())
 		})
@@ -111,9 +112,10 @@ func (s *Store) Reclaim(ctx context.Context) error {
 		ids = ids[:0]
 		return c.query("SELECT id, node, due FROM agents WHERE due>? AND node IS NOT NULL",
 			func(v []driver.Value) error {
-				id, _ := v[0].([]byte)
 				a := agent{due: perdure.Time(integer(v[2]))}
-				if node, ok := v[1].([]byte); ok && copy(a.node[:], node) > 0 && s.gone(&a, now) {
+				id, _ := v[0].([]byte)
+				node, _ := v[1].([]byte)
+				if len(id) == hashSize && copy(a.node[:], node) > 0 && s.gone(&a, now) {
 					ids = append(ids, perdure.AgentID(id))
 				}
 				return nil

@@ -242,6 +242,7 @@ func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cur
 // is does not count any more.
 func (s *Store) feedEnd(ctx context.Context) (id []byte, end perdure.Cursor, err error) {
 	err = s.read(ctx, func(c *conn) error {
+		id = nil
 		_, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE type='table' AND name='feed'")
 		if err == nil && there {
 			err = c.query("SELECT id, boot FROM feed", func(v []driver.Value) error {

@@ -128,6 +128,7 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth, err error) {
 	err = s.read(ctx, func(c *conn) error {
+		d = perdure.Full
 		key, err := keyOf(c, id)
 		if err != nil {
 			return err

@@ -14,26 +14,23 @@ func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []pe
 	entries ...*perdure.Entry) (int64, error) {
 	var gone int64
 	var blobs []perdure.Hash
-	at, err := s.find(ctx, id, names)
-	if err == nil && slices.Contains(names, perdure.Hash(id)) {
-		err = s.submit(ctx, &request{alone: true, apply: func(w *writer) error {
-			a, err := w.held(id)
-			if err == nil {
+	err := errElsewhere
+	for errors.Is(err, errElsewhere) {
+		var at map[int64][]spot
+		if at, err = s.find(ctx, id, names); err != nil {
+			return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
+		}
+		err = s.add(ctx, "prune", id, entries, addition{alone: true, check: func(w *writer, a *agent) error {
+			err := a.compare(heads)
+			if err == nil && slices.Contains(names, perdure.Hash(id)) {
 				err = w.unbear(a.key)
+			}
+			if err == nil {
+				gone, blobs, err = w.prune(s, a, at)
 			}
 			return err
 		}})
 	}
-	if err != nil {
-		return 0, fmt.Errorf("prune agent %s: %w", id.Short(), err)
-	}
-	err = s.add(ctx, "prune", id, entries, addition{alone: true, check: func(w *writer, a *agent) error {
-		err := a.compare(heads)
-		if err == nil {
-			gone, blobs, err = w.prune(at)
-		}
-		return err
-	}})
 	if err == nil && len(blobs) > 0 {
 		err = s.sweep(context.WithoutCancel(ctx), blobs)
 	}
@@ -54,18 +51,27 @@ func (s *Store) checkpoint() {
 	}
 }
 
+// errElsewhere says that entries are not any more where they were found: others wrote the memory anew.
+var errElsewhere = errors.New("the entries have moved")
+
+// spot is where in a row an entry was found.
+type spot struct {
+	index int
+	name  perdure.Hash
+}
+
 // find returns the rows that hold entries, and where in them.
-func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Hash) (map[int64][]int, error) {
+func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Hash) (map[int64][]spot, error) {
 	missing := map[perdure.Hash]bool{}
 	for _, n := range names {
 		missing[n] = true
 	}
-	at := map[int64][]int{}
+	at := map[int64][]spot{}
 	p := &past{s: s, id: id, names: map[perdure.Hash]bool{}}
 	p.each = func(rid int64, i int, name perdure.Hash) {
 		if missing[name] {
 			delete(missing, name)
-			at[rid] = append(at[rid], i)
+			at[rid] = append(at[rid], spot{i, name})
 		}
 	}
 	for first := true; first || len(missing) > 0 && !p.whole; first = false {
@@ -80,14 +86,15 @@ func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Ha
 }
 
 // prune drops bodies, and returns their size and the files they were in.
-func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, err error) {
-	for rid, indices := range at {
-		rows, err := rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=?", rid)
+func (w *writer) prune(s *Store, a *agent, at map[int64][]spot) (gone int64, blobs []perdure.Hash, err error) {
+	for rid, spots := range at {
+		row, err := w.rowWith(s, a, rid, spots)
 		if err != nil {
-			return 0, nil, brokenOr(err)
+			return 0, nil, err
 		}
-		for _, i := range indices {
-			p := &rows[0].parts[i]
+		for _, at := range spots {
+			i := at.index
+			p := &row.parts[i]
 			switch p.place {
 			case bodyDropped:
 				if p.size > perdure.InlineBody { // whoever dropped it may not have come to its file
@@ -106,11 +113,38 @@ func (w *writer) prune(at map[int64][]int) (gone int64, blobs []perdure.Hash, er
 			gone += p.size
 			p.place, p.body = bodyDropped, nil
 		}
-		if err := w.rewrite(rows[0]); err != nil {
+		if err := w.rewrite(*row); err != nil {
 			return 0, nil, err
 		}
 	}
 	return gone, blobs, nil
+}
+
+// rowWith is the row of an agent that holds these entries; errElsewhere: it does not any more.
+func (w *writer) rowWith(s *Store, a *agent, rid int64, spots []spot) (*storedRow, error) {
+	rows, err := rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=? AND agent=?", rid, a.key)
+	var before perdure.Hash
+	if err == nil && len(rows) > 0 {
+		before, err = lastBefore(w.conn, a.id, a.key, rid)
+	}
+	if err != nil {
+		return nil, brokenOr(err)
+	}
+	if len(rows) == 0 {
+		return nil, errElsewhere
+	}
+	held := make([]perdure.Hash, 0, len(rows[0].parts))
+	p := &past{s: s, id: a.id, names: map[perdure.Hash]bool{}}
+	p.each = func(_ int64, _ int, name perdure.Hash) { held = append(held, name) }
+	if err := p.learn(w.conn, before, rows[0]); err != nil {
+		return nil, brokenOr(err)
+	}
+	for _, at := range spots {
+		if at.index >= len(held) || held[at.index] != at.name {
+			return nil, errElsewhere
+		}
+	}
+	return &rows[0], nil
 }
 
 // rewrite puts a changed row in the place of the old one.
