@@ -51,16 +51,22 @@ func (f *Fold) voidAmong(entries []*Entry) map[Hash]bool {
 		}
 		return void
 	}
+	var void map[Hash]bool
 	tried := 0
 	for _, s := range slices.Backward(resumable(entries)) {
-		if void, ok := f.voidSince(s, entries); ok {
-			return void
+		if found, ok := f.voidSince(s, entries); ok && !found[s.Name] {
+			return found
+		} else if ok && void == nil {
+			void = found
 		}
 		if tried++; tried == maxResumes {
 			break
 		}
 	}
-	void := map[Hash]bool{} // nobody can tell any more
+	if void != nil {
+		return void // only void ones are left, and the fold goes by one of them, too
+	}
+	void = map[Hash]bool{} // nobody can tell any more
 	for _, e := range entries {
 		if f.voidable(e) {
 			void[e.Name] = true
@@ -70,14 +76,14 @@ func (f *Fold) voidAmong(entries []*Entry) map[Hash]bool {
 }
 
 // voidSince is voidAmong for entries whose past begins with a snapshot: which of them are void, on its word. It is not
-// to be believed if it does not come to the keys that f has, or is void itself, or if some entry was written neither on
-// top of it nor beside it.
+// to be believed if it does not come to the keys that f has, or if some entry was written neither on top of it nor
+// beside it.
 func (f *Fold) voidSince(s *Entry, entries []*Entry) (void map[Hash]bool, ok bool) {
 	if snap, ok := s.content.(Snapshot); !ok || snap.Fold.Agent != f.Agent {
 		return nil, false
 	}
 	void, k := f.voidAfter(s, entries)
-	return void, void != nil && !void[s.Name] && k.fold.Charter.Owner == f.Charter.Owner &&
+	return void, void != nil && k.fold.Charter.Owner == f.Charter.Owner &&
 		len(k.fold.Revoked) == len(f.Revoked) && !slices.ContainsFunc(f.Revoked, func(key Key) bool {
 		return !slices.Contains(k.fold.Revoked, key)
 	})

@@ -261,7 +261,7 @@ func (r *Reader) judge() bool {
 			entries = sorted(append([]*Entry{s}, entries...))
 		}
 		var ok bool
-		if void, ok = f.voidSince(s, entries); !ok {
+		if void, ok = f.voidSince(s, entries); !ok || void[s.Name] {
 			return false
 		}
 	}

@@ -9,21 +9,21 @@ import (
 	"testing"
 )
 
-// readCounter counts the entries that are read out of a store.
-type readCounter struct {
+// partCounter counts the entries and snapshots that are read out of a store.
+type partCounter struct {
 	*MemStore
 	n int
 }
 
-func (c *readCounter) Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error] {
+func (c *partCounter) Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error] {
 	return c.counted(c.MemStore.Entries(ctx, id, after))
 }
 
-func (c *readCounter) Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error] {
+func (c *partCounter) Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, error] {
 	return c.counted(c.MemStore.Snapshots(ctx, id))
 }
 
-func (c *readCounter) counted(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
+func (c *partCounter) counted(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for item, err := range items {
 			c.n++
@@ -40,7 +40,7 @@ func TestAKeyRotationDoesNotMakeReadingCostAllOfMemory(t *testing.T) {
 	const every, back = 16, 100
 	owner, old := people["owner"], people["bob"]
 	for _, size := range []int{400, 1600} {
-		s := &readCounter{MemStore: new(MemStore)}
+		s := &partCounter{MemStore: new(MemStore)}
 		a, err := (&Node{Store: s, Key: owner}).Create(t.Context(), Genesis{Intent: Intent{Name: "a", Goal: "g"},
 			Charter: Charter{Scope: "acme"}})
 		if err != nil {
