@@ -74,7 +74,7 @@ func (s *Signer) join(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error
 	}
 	heads := slices.Clone(a.fold.Heads)
 	slices.SortFunc(heads, func(x, y Head) int { return cmp.Or(cmp.Compare(y.Seq, x.Seq), x.Name.Compare(y.Name)) })
-	body := Event{Name: "joined", By: "runtime", Notice: Joined{Heads: int64(total)}}
+	body := Event{Name: "joined", By: runtimeName, Notice: Joined{Heads: int64(total)}}
 	d = Draft{Body: body, Policy: d.Policy, Trace: d.Trace, TTL: d.TTL}
 	var entries []*Entry
 	var parents []Hash

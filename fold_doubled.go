@@ -184,7 +184,7 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 func (a *Agent) flags(policy Hash) []Draft {
 	var drafts []Draft
 	for _, d := range a.fold.doubled {
-		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: "runtime", Notice: d}, Policy: policy})
+		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: runtimeName, Notice: d}, Policy: policy})
 	}
 	for i := range a.fold.happened {
 		if a.fold.Ended == nil {

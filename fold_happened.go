@@ -74,9 +74,6 @@ func (ev *Event) Happened() (decision Hash, ok bool) {
 	return decision, err == nil
 }
 
-// runtimeName is who says what nodes say of themselves.
-const runtimeName = "runtime"
-
 // event is what the advisor is told.
 func (h *happened) event() Event {
 	ev := Event{Name: "happened", By: runtimeName, ID: happenedID + h.decision.String()}

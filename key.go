@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -51,10 +52,13 @@ func NewSigner(name string, s crypto.Signer) (*Signer, error) {
 	return &Signer{Name: name, key: Key(pub), signer: s}, nil
 }
 
-// GenerateSigner makes a new key. The name must not hold spaces or plus signs.
+// GenerateSigner makes a new key. The name must not hold spaces or plus signs, and not be the runtime's.
 func GenerateSigner(name string) (*Signer, error) {
 	if err := checkKeyName(name); err != nil {
 		return nil, err
+	}
+	if strings.EqualFold(name, runtimeName) {
+		return nil, ReservedError("a key", name)
 	}
 	_, priv, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -170,4 +174,22 @@ func checkKeyName(name string) error {
 		return fmt.Errorf("key name %q: use a word without spaces or plus signs", name)
 	}
 	return nil
+}
+
+// runtimeName is who says what nodes say of themselves.
+const runtimeName = "runtime"
+
+// Reserved reports whether a name, in any case, stands for somebody in every memory and policy: the runtime, which says
+// what nodes do by themselves, and the owner and operator, whom policies ask. Nobody else is called so: no key, no line
+// of a trust file, no token, hook or role.
+func Reserved(name string) bool {
+	return slices.ContainsFunc([]string{runtimeName, askedOwner, askedOperator}, func(word string) bool {
+		return strings.EqualFold(word, strings.TrimSpace(name))
+	})
+}
+
+// ReservedError refuses a name for something.
+func ReservedError(what, name string) error {
+	return Invalid(fmt.Errorf("%s cannot be called %q: the names runtime, owner and operator stand for somebody in "+
+		"every memory and policy", what, name))
 }

@@ -120,6 +120,11 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 	if s.Bytes, err = n.prune(ctx, pruner, a, next, s.names, entries...); err != nil {
 		return Collected{}, err
 	}
+	if l, ok := n.Store.(Lister); ok { // what is recorded counts in the list, too
+		if err := l.Index(ctx, next.Heads(), next.listing(n.trust(), now)); err != nil {
+			n.Log.Warn("list agent", "agent", id.Short(), "err", err)
+		}
+	}
 	return s.Collected, nil
 }
 
@@ -293,7 +298,7 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 		write(Snapshot{Fold: *a.fold})
 	}
 	if len(s.names)+len(s.events) > 0 {
-		write(Event{Name: "pruned", By: "runtime", Notice: Pruned{
+		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
 			Rule: s.Rule, Through: a.Heads()[0], Entries: s.Entries, Bytes: s.Bytes, Events: s.events}})
 	}
 	if len(s.events) > 0 && err == nil {
@@ -402,7 +407,7 @@ func (n *Node) Erase(ctx context.Context, id AgentID, subject, note string) (*En
 	if err != nil {
 		return nil, err
 	}
-	e, err := n.Tell(ctx, id, Event{Name: "erased", By: "runtime",
+	e, err := n.Tell(ctx, id, Event{Name: "erased", By: runtimeName,
 		Notice: Erased{Subject: HashOf([]byte(subject)), Note: note}})
 	if err != nil {
 		return nil, err

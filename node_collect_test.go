@@ -48,6 +48,11 @@ func TestCollectingDropsBodiesAndEverythingStillVerifies(t *testing.T) {
 		if f := load(t, store, id); f.Turns != before.Turns || f.Intent.Goal != before.Intent.Goal {
 			t.Errorf("the fold changed: %d turns, goal %q", f.Turns, f.Intent.Goal)
 		}
+		for l, err := range store.List(t.Context(), perdure.Filter{}) { // what the collection recorded is in it
+			if want := load(t, store, id).Count; err != nil || l.Entries != want {
+				t.Errorf("the list has %d entries, %v; want %d", l.Entries, err, want)
+			}
+		}
 		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (w *work) tellLack(idle *Idle) error {
 	if f := w.a.fold; note == "" || len(f.Incapable) >= maxIncapable || slices.ContainsFunc(f.Incapable, told) {
 		return nil
 	}
-	return w.add(Event{Name: "incapable", By: "runtime", Notice: Lacks{What: idle.Needs, Note: note}})
+	return w.add(Event{Name: "incapable", By: runtimeName, Notice: Lacks{What: idle.Needs, Note: note}})
 }
 
 // consult asks the advisor. What is pending is made durable first, unless the advisor is instant.

@@ -361,7 +361,7 @@ func (w *work) escalate(ctx context.Context, s escalateStep) error {
 	if err != nil {
 		return err
 	}
-	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: "runtime",
+	return w.addFlushed(ctx, Event{Name: "escalated", Data: data, By: runtimeName,
 		Notice: Escalated{Decision: s.Ask, Stage: s.Stage}})
 }
 

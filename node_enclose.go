@@ -31,7 +31,7 @@ func (n *Node) enclose(f *Fold) []Event {
 				continue
 			}
 			if text := t.Tell(h); text != nil {
-				events = append(events, Event{Name: "enclosed", By: "runtime",
+				events = append(events, Event{Name: "enclosed", By: runtimeName,
 					Notice: Enclosed{Of: h, Kind: kind, Text: text}})
 			}
 		}

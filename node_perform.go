@@ -443,6 +443,6 @@ func inDoubt(o *Open, why string) Event {
 	if err != nil {
 		note = nil // the reason is not text: the doubt is what matters
 	}
-	return Event{Name: "in-doubt", Data: note, By: "runtime", ID: "in-doubt:" + o.Decision.String(),
+	return Event{Name: "in-doubt", Data: note, By: runtimeName, ID: "in-doubt:" + o.Decision.String(),
 		Notice: Doubt{Decision: o.Decision}}
 }

@@ -49,7 +49,7 @@ func (w *work) sit(ctx context.Context, s sitStep) error {
 func (w *work) flag(ctx context.Context, s flagStep) error {
 	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first",
 		s.Doubled.First.Short(), "second", s.Doubled.Second.Short())
-	return w.addFlushed(ctx, Event{Name: "doubled", By: "runtime", Notice: s.Doubled})
+	return w.addFlushed(ctx, Event{Name: "doubled", By: runtimeName, Notice: s.Doubled})
 }
 
 // correct tells the advisor that something happened that is on record as not done.

@@ -40,6 +40,9 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 	if err := n.init(); err != nil {
 		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
+	if ev.By == runtimeName && ev.Notice == nil { // agents would take it for what a node says of itself
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), ReservedError("whoever tells it", ev.By))
+	}
 	if e, listed, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
 		return e, listed, err
 	}

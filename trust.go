@@ -150,6 +150,9 @@ func parseTrustee(words []string) (t Trustee, err error) {
 	if t.Key.IsZero() {
 		return t, fmt.Errorf("%s is not a key", key)
 	}
+	if Reserved(t.Name) { // from before names were; it counts as a key without one
+		t.Name = ""
+	}
 	t.Revoked = revoked
 	switch {
 	case revoked && len(words) == 1:

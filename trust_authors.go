@@ -66,7 +66,9 @@ func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 		switch {
 		case l.Entry == e:
 		case !past[l.Name]:
-			beside = append(beside, l.Entry)
+			if !l.void { // that takes no right: it counts for nothing
+				beside = append(beside, l.Entry)
+			}
 		default:
 			for _, p := range l.Parents {
 				past[p] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // inhabited is the folder of a home with some agents.
@@ -149,7 +150,7 @@ func TestADoctorRemovesWhatDeadProcessesLeft(t *testing.T) {
 	inhabited(t, dir, 1)
 	old := time.Now().Add(-48 * time.Hour)
 	dead := []string{"store.db.new-0123abcd", "bk.db.new-0123abcd", "bk.db.perdure-part"}
-	fresh := filepath.Join(dir, "store.db.new-00000000")
+	fresh := filepath.Join(dir, "bk.db.new-00000000")
 	for _, name := range dead {
 		overwrite(t, filepath.Join(dir, name), "half")
 		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
@@ -158,7 +159,7 @@ func TestADoctorRemovesWhatDeadProcessesLeft(t *testing.T) {
 	}
 	overwrite(t, fresh, "half")
 	got := diagnosis(t, dir, &home.Doctor{}, "stray")
-	if says(t, got, append(dead, "store.db.new-00000000")...); strings.Count(got, "doctor --repair") != len(dead) {
+	if says(t, got, append(dead, "bk.db.new-00000000")...); strings.Count(got, "doctor --repair") != len(dead) {
 		t.Errorf("a doctor says %q", got)
 	}
 	diagnosis(t, dir, &home.Doctor{Repair: true}, "stray")
@@ -172,6 +173,23 @@ func TestADoctorRemovesWhatDeadProcessesLeft(t *testing.T) {
 	}
 	if got := diagnosis(t, dir, &home.Doctor{}, "stray"); strings.Count(got, "stray") != 1 {
 		t.Errorf("after a repair a doctor says %q", got)
+	}
+	made, err := disk.Reserve(filepath.Join(dir, "store.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, made.Temp, "half")
+	diagnosis(t, dir, &home.Doctor{Repair: true}, "stray")
+	if _, err := os.Stat(made.Temp); err != nil {
+		t.Errorf("what a repair of the store is writing was removed: %v", err)
+	}
+	if err := made.Release(); err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, made.Temp, "half") // as a repair leaves it that was killed
+	diagnosis(t, dir, &home.Doctor{Repair: true}, "stray")
+	if _, err := os.Stat(made.Temp); err == nil {
+		t.Error("what a killed repair left is still there")
 	}
 }
 

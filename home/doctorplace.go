@@ -70,7 +70,7 @@ func (d *Doctor) remnants() {
 		if err != nil {
 			continue // it is gone
 		}
-		dead := time.Since(info.ModTime()) > deadAfter
+		dead := time.Since(info.ModTime()) > deadAfter || d.abandoned(name)
 		if dead && d.Repair {
 			if err = os.RemoveAll(path); err == nil {
 				d.say("stray", Well, "", "%s was left by something that was cut short: it is removed", path)
@@ -83,4 +83,16 @@ func (d *Doctor) remnants() {
 		}
 		d.say("stray", Odd, fix, "%s was left by something that was cut short", path)
 	}
+}
+
+// abandoned reports whether a remnant is of the store's file, and nobody is writing it.
+func (d *Doctor) abandoned(name string) bool {
+	if d.h.Scheme != "sqlite" || !strings.HasPrefix(name, filepath.Base(d.h.File)+".") {
+		return false
+	}
+	if !d.Repair {
+		return true // it will be seen then
+	}
+	r, err := disk.Reserve(d.h.File)
+	return err == nil && r.Release() == nil
 }

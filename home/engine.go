@@ -46,10 +46,8 @@ func (h *Home) engine(url string) error {
 	if err != nil {
 		return err
 	}
-	dir, found, err := defaultHome()
-	h.Found = found
-	h.Scheme, h.Dir, h.File, h.remote = scheme, dir, label, url
-	return err
+	h.Scheme, h.File, h.remote = scheme, label, url
+	return h.beneath()
 }
 
 // Remote reports whether the store is on a server.

@@ -37,7 +37,7 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 		}
 	}
 	path := filepath.Join(h.Dir, files.StateFile)
-	if h.Loose {
+	if h.Loose && h.Scheme == "sqlite" {
 		path = h.File + "-" + files.StateFile
 	}
 	if x.State, err = files.OpenState(ctx, path); err != nil {

@@ -68,6 +68,7 @@ type Home struct {
 	Dir            string // the folder of key and trust; "" for mem
 	File           string // of the store; a folder for dir; for one on a server its name, without a password
 	remote         string // the URL of a store on a server, for nobody to read
+	own            string // the file of the home's own store, where another is used in its place
 	agent          string // the file of an agent that is the store
 	options        sqlite.Options
 	seen, looked   *sqlite.Witness // what was seen here: to be told, and to be asked only

@@ -81,6 +81,12 @@ func (h *Home) hook(c *HookConfig, secrets string) (webhook.Hook, error) {
 	if c.Name == "" || len(refs) == 0 {
 		return out, errors.New("want a name and a secret")
 	}
+	if perdure.Reserved(c.Name) {
+		return out, perdure.ReservedError("a hook", c.Name)
+	}
+	if perdure.Reserved(c.Approver) {
+		return out, perdure.ReservedError("an approver", c.Approver)
+	}
 	for _, ref := range refs {
 		text, err := h.resolve(ref, secrets)
 		if err != nil {

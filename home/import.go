@@ -79,7 +79,8 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
 	a, err := h.arrive(ctx, s, got.Head.Agent, got.Stranger == nil || got.Admitted)
 	if err != nil {
-		return nil, err
+		return nil, perdure.WithHint(fmt.Errorf("what is new of it was added, but it cannot be read back: %w", err),
+			"import it again once that is mended: it changes nothing, and says how it is")
 	}
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
 		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
@@ -98,11 +99,12 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	if err := Index(ctx, s, a); err != nil {
-		return nil, err
+	if err := Index(ctx, s, a); err != nil { // from here on it is there, and what goes wrong is not the import
+		h.note("%s is added, but not in the list yet: %v; see perdure doctor --reindex", view.Called(a), err)
 	}
 	if err := h.sight(ctx, s, a); err != nil {
-		return nil, err
+		h.note("%s is added, but how far it has come could not be noted: %v; an older copy of it may not be "+
+			"noticed until it is imported again", view.Called(a), err)
 	}
 	n, err := h.Node(ctx, s)
 	if err == nil {
@@ -111,8 +113,8 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		h.note("%v; import it again to tell them", err)
 	}
-	if a, err = perdure.Load(ctx, s, a.ID()); err != nil { // it may have been told something
-		return nil, err
+	if now, err := perdure.Load(ctx, s, a.ID()); err == nil { // it may have been told something
+		a = now
 	}
 	if learn {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
@@ -127,7 +129,7 @@ func (h *Home) arrived(ctx context.Context, s perdure.Store, got *capsule.Arriva
 	trust *perdure.Trust) (*Arrived, error) {
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
-		return nil, err
+		h.note("%v; where its seat is cannot be said", err)
 	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(),
 		Entries: got.Index.Entries,

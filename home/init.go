@@ -84,7 +84,7 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	if h.Loose || h.Scheme == "mem" {
 		return nil, perdure.Invalid(errors.New("a home is a folder; name one that is there, or is to be made"))
 	}
-	if _, err := perdure.GenerateSigner(cmp.Or(set.Name, KeyName())); err != nil {
+	if _, err := newSigner(cmp.Or(set.Name, KeyName())); err != nil {
 		return nil, perdure.Invalid(err)
 	}
 	p, err := h.plan(ctx, set)

@@ -107,7 +107,7 @@ func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 		if name == "" {
 			name = old
 		}
-		if s, err = perdure.GenerateSigner(name); err != nil {
+		if s, err = newSigner(name); err != nil {
 			return nil, perdure.Invalid(err)
 		}
 		if err = keyfile.Write(path, s); err == nil {

@@ -139,6 +139,10 @@ func (h *Home) AddTrust(who perdure.Trustee) error {
 	if err := h.Consent(); err != nil {
 		return err
 	}
+	if perdure.Reserved(who.Name) && !who.Revoked {
+		return perdure.WithHint(perdure.ReservedError("a trusted key", who.Name),
+			"trust it by its 64 hex digits alone: "+who.Key.String())
+	}
 	if err := h.MakeHome(); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (h *Home) indexFile() string {
 	switch {
 	case h.Dir == "":
 		return ""
-	case h.Loose:
+	case h.Loose && h.Scheme == "sqlite":
 		return h.File + "-" + workspace.IndexFile
 	case h.Scheme == "dir":
 		sum := sha256.Sum256([]byte(h.storePath()))

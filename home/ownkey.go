@@ -62,7 +62,7 @@ func (h *Home) Key() (*perdure.Signer, error) {
 
 // MakeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
 func (h *Home) MakeKey(name string) (*perdure.Signer, error) {
-	s, err := perdure.GenerateSigner(name)
+	s, err := newSigner(name)
 	if err != nil {
 		return nil, perdure.Invalid(err)
 	}
@@ -170,6 +170,14 @@ func (h *Home) writeTrust(path string, who perdure.Trustee) error {
 	return errors.Join(os.Rename(f.Name(), path), disk.Sync(h.Dir))
 }
 
+// newSigner makes a key with a name that stands for nobody else.
+func newSigner(name string) (*perdure.Signer, error) {
+	if perdure.Reserved(name) {
+		return nil, perdure.ReservedError("a key", name)
+	}
+	return perdure.GenerateSigner(name)
+}
+
 // KeyName is what people call a key made here: the user's name, as one word.
 func KeyName() string {
 	name := "me"
@@ -182,6 +190,9 @@ func KeyName() string {
 		}
 		return r
 	}, name)
+	if perdure.Reserved(name) {
+		name += "-user"
+	}
 	return name
 }
 

@@ -62,15 +62,15 @@ func (h *Home) parts() []part {
 	add(keeps, database(h.indexFile())...)
 	add(keeps, database(filepath.Join(h.Dir, dealingsFile))...)
 	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir))
+	store := h.File
 	if h.Scheme == "dir" {
 		add(shares, h.File)
-		return all
 	}
-	if h.remote != "" {
-		return all
+	if h.Scheme == "dir" || h.remote != "" {
+		store = h.own
 	}
-	add(keeps, database(h.File)...)
-	add(keeps, h.File+"-blobs", h.File+"-nodes", h.File+".lock")
+	add(keeps, database(store)...)
+	add(keeps, store+"-blobs", store+"-nodes", store+".lock")
 	return all
 }
 

@@ -37,7 +37,7 @@ func (h *Home) Person(name, scope string, key *perdure.Signer) (*perdure.Signer,
 		}
 	}
 	if key == nil {
-		if key, err = perdure.GenerateSigner(name); err != nil {
+		if key, err = newSigner(name); err != nil {
 			return nil, perdure.Invalid(err)
 		}
 	}

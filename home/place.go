@@ -66,9 +66,25 @@ func (h *Home) Anywhere() (string, error) {
 	return scheme + ":" + path, err
 }
 
+// Beneath is the home that a process which starts anywhere must find in the environment beside the store that Anywhere
+// names; empty: it finds that by itself.
+func (h *Home) Beneath() (string, error) {
+	if h.own == "" || h.Dir == "" {
+		return "", nil
+	}
+	user, err := userHome()
+	if err == nil && user == h.Dir {
+		return "", nil
+	}
+	if h.Loose {
+		return filepath.Abs(h.own)
+	}
+	return filepath.Abs(h.Dir)
+}
+
 // place says where the store is.
 func (h *Home) place() error {
-	h.Found, h.Loose, h.remote, h.options = false, false, "", sqlite.Options{}
+	h.Found, h.Loose, h.remote, h.own, h.options = false, false, "", "", sqlite.Options{}
 	url := h.URL
 	if url == "" {
 		url = os.Getenv(StoreEnv)
@@ -90,10 +106,8 @@ func (h *Home) place() error {
 		h.Scheme, h.Dir, h.File = "mem", "", ""
 		return nil
 	case scheme == "dir" && path != "":
-		dir, found, err := defaultHome() // the folder is shared with others: no place for a key
-		h.Found = found
-		h.Scheme, h.Dir, h.File = scheme, dir, path
-		return err
+		h.Scheme, h.File = scheme, path
+		return h.beneath() // the folder is shared with others: no place for a key
 	case isEngine(scheme):
 		return h.engine(url)
 	case scheme != "sqlite" || path == "":
@@ -118,6 +132,27 @@ func (h *Home) place() error {
 	return nil
 }
 
+// beneath is the home of a store that is no place for key, trust and policies: the one that would have been used
+// without it, which the environment names, or which is here, above or the user's.
+func (h *Home) beneath() (err error) {
+	if named := os.Getenv(StoreEnv); h.URL != "" && named != "" && named != h.URL {
+		under := &Home{URL: named}
+		if err := under.place(); err != nil {
+			return fmt.Errorf("%s: %w", StoreEnv, err)
+		}
+		if under.Dir != "" { // one in memory has no home
+			h.Dir, h.Found, h.Loose, h.own = under.Dir, under.Found, under.Loose, under.own
+			if under.Scheme == "sqlite" {
+				h.own = under.File
+			}
+			return nil
+		}
+	}
+	h.Dir, h.Found, err = defaultHome()
+	h.own = filepath.Join(h.Dir, StoreFile)
+	return err
+}
+
 // defaultHome is .perdure here or in a folder above, which is found, else the user's data folder.
 func defaultHome() (dir string, found bool, err error) {
 	at, err := os.Getwd()
@@ -135,12 +170,18 @@ func defaultHome() (dir string, found bool, err error) {
 		}
 		at = above
 	}
+	dir, err = userHome()
+	return dir, false, err
+}
+
+// userHome is the user's data folder.
+func userHome() (string, error) {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		return filepath.Join(data, "perdure"), false, nil
+		return filepath.Join(data, "perdure"), nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", false, fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
+		return "", fmt.Errorf("find the user's data folder: %w: name a store in %s", err, StoreEnv)
 	}
-	return filepath.Join(user, ".local", "share", "perdure"), false, nil
+	return filepath.Join(user, ".local", "share", "perdure"), nil
 }

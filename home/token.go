@@ -197,6 +197,9 @@ func (h *Home) checkToken(x *NewToken) error {
 	if strings.TrimSpace(x.Name) == "" {
 		return errors.New("a token needs a name: that of the person or program that uses it")
 	}
+	if perdure.Reserved(x.Name) {
+		return perdure.ReservedError("a token", x.Name)
+	}
 	if len(x.Verbs) == 0 {
 		return errors.New("say what the token permits: verbs")
 	}

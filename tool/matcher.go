@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // spelling is one way in which the value of a secret is written.
@@ -125,8 +126,10 @@ func spellingsOf(values []spelling, least int) (exact, plain []spelling) {
 		if form := normalText(value); len(form) >= minNormal && strength(form, true) >= minStrength {
 			plain = append(plain, spelling{form, name})
 		}
-		for _, form := range append(insideBase64([]byte(value)), hex.EncodeToString([]byte(value)),
-			base64.StdEncoding.EncodeToString([]byte(value))) {
+		wide := inUTF16(value)
+		for _, form := range slices.Concat(insideBase64([]byte(value)), insideBase64(wide), []string{
+			hex.EncodeToString([]byte(value)), hex.EncodeToString(wide),
+			base64.StdEncoding.EncodeToString([]byte(value))}) {
 			if form = normalText(form); len(form) >= minNormal && strength(form, false) >= minStrength {
 				plain = append(plain, spelling{form, name})
 			}
@@ -147,6 +150,22 @@ func spellings(v string) []string {
 		forms = append(forms, string(text[1:len(text)-1]))
 	}
 	return append(forms, insideBase64(b)...)
+}
+
+// inUTF16 is a value in UTF-16, as far as it is the same in both orders of bytes: without the zero that it begins or
+// ends with. Nil if it is not ASCII.
+func inUTF16(value string) []byte {
+	var wide []byte
+	for i := range len(value) {
+		if value[i] >= utf8.RuneSelf {
+			return nil
+		}
+		if i > 0 {
+			wide = append(wide, 0)
+		}
+		wide = append(wide, value[i])
+	}
+	return wide
 }
 
 // insideBase64 is what a value becomes as a part of something longer in base64, such as user and password: the

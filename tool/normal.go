@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // normal is a text without what may differ while it says the same: its letters and digits, in lower case. What stands
@@ -127,31 +128,36 @@ func (n *normal) reset(size int, places bool) {
 
 // escaped reads what an escape at a place stands for, in lower case, and where it ends.
 func escaped(b []byte, at int) (c byte, end int) {
+	r, end := unescaped(b, at)
+	return lowered[ascii(int(r))], end
+}
+
+// unescaped reads what an escape at a place stands for, and where it ends.
+func unescaped(b []byte, at int) (r rune, end int) {
 	switch b[at] {
 	case '%':
-		c, end = percent(b, at)
+		return percent(b, at)
 	case '\\':
-		c, end = backslash(b, at)
-	case '&':
-		c, end = entity(b, at)
+		return backslash(b, at)
 	}
-	return lowered[c], end
+	return entity(b, at)
 }
 
 // percent reads %2f at a place, also if its % was escaped any number of times: %252f.
-func percent(b []byte, at int) (c byte, end int) {
+func percent(b []byte, at int) (r rune, end int) {
 	end = at + 1
 	for bytes.HasPrefix(b[end:], []byte("25")) {
 		end += 2
 	}
 	if v, ok := hexBytes(b, end, 2); ok {
-		return byte(v), end + 2
+		return rune(ascii(v)), end + 2 // a byte beyond that is no character by itself
 	}
 	return '%', end
 }
 
-// backslash reads an escape of JSON or C at a place, also if its backslash was escaped any number of times.
-func backslash(b []byte, at int) (c byte, end int) {
+// backslash reads an escape of JSON, C or another language at a place, also if its backslash was escaped any number of
+// times.
+func backslash(b []byte, at int) (r rune, end int) {
 	for end = at + 1; end < len(b) && b[end] == '\\'; end++ {
 	}
 	if end == len(b) {
@@ -161,19 +167,42 @@ func backslash(b []byte, at int) (c byte, end int) {
 	switch b[end] {
 	case 'n', 'r', 't':
 		return '\n', end + 1
-	case 'u':
+	case 'u', 'x':
+		if r, after, ok := braced(b, end+1); ok {
+			return r, after
+		}
 		digits = 4
-	case 'x':
-		digits = 2
+		if b[end] == 'x' {
+			digits = 2
+		}
+	case 'U':
+		digits = 8
 	}
 	if v, ok := hexBytes(b, end+1, digits); ok && digits > 0 {
-		return ascii(v), end + 1 + digits
+		if digits == 2 {
+			v = int(ascii(v))
+		}
+		return rune(min(v, utf8.MaxRune+1)), end + 1 + digits
 	}
 	return '\\', end
 }
 
+// braced reads {6b} at a place, and where it ends.
+func braced(b []byte, at int) (r rune, end int, ok bool) {
+	const longest = len("{10ffff}")
+	if at >= len(b) || b[at] != '{' {
+		return 0, 0, false
+	}
+	size := bytes.IndexByte(b[at:min(len(b), at+longest)], '}') - 1
+	if size < 1 {
+		return 0, 0, false
+	}
+	v, ok := hexBytes(b, at+1, size)
+	return rune(min(v, utf8.MaxRune+1)), at + size + 2, ok
+}
+
 // entity reads &#47; &#x2f; or &quot; at a place, also if its & was escaped any number of times.
-func entity(b []byte, at int) (c byte, end int) {
+func entity(b []byte, at int) (r rune, end int) {
 	end = at + 1
 	for bytes.HasPrefix(b[end:], []byte("amp;")) {
 		end += len("amp;")
@@ -194,7 +223,7 @@ func entity(b []byte, at int) (c byte, end int) {
 		return '&', end
 	case name[1] == 'x' || name[1] == 'X':
 		if v, ok := hexBytes(b, end+2, size-2); ok && size > 2 {
-			return ascii(v), end + size + 1
+			return rune(v), end + size + 1
 		}
 		return '&', end
 	}
@@ -205,12 +234,12 @@ func entity(b []byte, at int) (c byte, end int) {
 		}
 		v = v*10 + int(d-'0')
 	}
-	return ascii(v), end + size + 1
+	return rune(v), end + size + 1
 }
 
 // ascii is a code point as a byte, and zero for one that is no ASCII.
 func ascii(v int) byte {
-	if v > 127 {
+	if v < 0 || v > 127 {
 		return 0
 	}
 	return byte(v)

@@ -55,9 +55,10 @@ func xxd(s string, canonical bool) string {
 // disguises are a secret in other spellings than its own.
 func disguises(s string) map[string]string {
 	long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 50) + s + strings.Repeat("y", 50)))
-	var units strings.Builder
+	units, wide := new(strings.Builder), new(strings.Builder)
 	for _, c := range s {
-		fmt.Fprintf(&units, "\\u%04x", c)
+		fmt.Fprintf(units, "\\u%04x", c)
+		wide.WriteString(string(c) + "\x00")
 	}
 	return map[string]string{
 		"fold": wrapped(s, 7), "base64 -w 8": wrapped(base64.StdEncoding.EncodeToString([]byte(s)), 8),
@@ -73,7 +74,61 @@ func disguises(s string) map[string]string {
 		"html twice": html.EscapeString(html.EscapeString(s)),
 		"JSON":       units.String(), "JSON in JSON": strings.ReplaceAll(wrapped(s, 9), "\n", "\\\\n"),
 		"letters apart": strings.Join(strings.Split(s, ""), " "),
+		"braces":        each(s, "\\u{%x}"), "long units": each(s, "\\U%08x"), "xxd -i": each(s, "0x%02x, "),
+		"Go": "[]byte{" + each(s, "0x%x,") + "}", "decimal": each(s, "%d "),
+		"JSON of bytes":    "[" + each(s, "%d,\n") + "]",
+		"records of bytes": each(s, `{"c":%d},`), "od -t u1": "0000000 " + each(s[:9], " %3d") + "\n0000011 " +
+			each(s[9:], " %3d"),
+		"od -c":  "0000000 " + each(s[:9], "   %c") + "\n0000011 " + each(s[9:], "   %c"),
+		"cat -n": numbered(s, "     %d\t"), "grep -n": numbered(s, "%d:"), "numbered": numbered(s, "%d. "),
+		"less -N":         numbered(s, "  %d "),
+		"colours":         "\x1b[31m" + strings.Join(strings.SplitAfter(s, "e"), "\x1b[0;1;32m"),
+		"colours in JSON": strings.Join(strings.SplitAfterN(s, "", 5), `\u001b[31m`),
+		"colours in C":    strings.Join(strings.SplitAfterN(s, "", 5), `\e[1m`),
+		"colours in sh":   strings.Join(strings.SplitAfterN(s, "", 5), `\033[1m`),
+		"UTF-16":          wide.String(), "UTF-16 in base64": base64.StdEncoding.EncodeToString([]byte(wide.String())),
+		"UTF-16BE in base64":  base64.StdEncoding.EncodeToString([]byte("\x00" + wide.String())),
+		"UTF-16 in hex":       hex.EncodeToString([]byte(wide.String())),
+		"UTF-16 in a dump":    xxd(".key="+wide.String(), true),
+		"full width":          drawn(s, 0xff21, 0xff41, 0xff10),
+		"bold":                drawn(s, 0x1d400, 0x1d41a, 0x1d7ce),
+		"circled":             drawn(s, 0x24b6, 0x24d0, '0'),
+		"full width escaped":  strings.Trim(fmt.Sprintf("%+q", drawn(s, 0xff21, 0xff41, 0xff10)), `"`),
+		"full width entities": each(drawn(s, 0xff21, 0xff41, 0xff10), "&#x%x;"),
 	}
+}
+
+// each is every character of a text in a format.
+func each(s, format string) string {
+	var out strings.Builder
+	for _, c := range s {
+		fmt.Fprintf(&out, format, c)
+	}
+	return out.String()
+}
+
+// numbered is a text in lines of nine characters, each with its number before it.
+func numbered(s, format string) string {
+	var out strings.Builder
+	for i, line := range strings.Split(wrapped(s, 9), "\n") {
+		fmt.Fprintf(&out, format+"%s\n", i+1, line)
+	}
+	return out.String()
+}
+
+// drawn is a text in other letters, which begin at these characters.
+func drawn(s string, upper, lower, digit rune) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			return upper + c - 'A'
+		case c >= 'a' && c <= 'z':
+			return lower + c - 'a'
+		case c >= '0' && c <= '9':
+			return digit + c - '0'
+		}
+		return c
+	}, s)
 }
 
 func TestADisguisedSecretPassesNeitherGuardNorResult(t *testing.T) {

@@ -66,6 +66,14 @@ func (r *redactor) spans(b []byte) []span {
 		if n.readDump(b, true) {
 			all = r.plainSpans(all, &n)
 		}
+		loose, numbers := peculiar(b)
+		if loose {
+			n.readLoose(b, true)
+			all = r.plainSpans(all, &n)
+		}
+		if numbers && n.readNumbers(b, true) {
+			all = r.plainSpans(all, &n)
+		}
 	}
 	return mergeSpans(all)
 }

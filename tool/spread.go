@@ -9,9 +9,10 @@ import (
 )
 
 // spread is all that a value says as one text, in the order of its canonical bytes: each text and number on a line of
-// its own, without the names of fields. A value of a secret that stands in several of them, as when a file is read into
-// a list of lines, is found in it as it is in one text that has line breaks.
+// its own, without the names of fields, or these names alone. A value of a secret that stands in several of them, as
+// when a file is read into a list of lines, is found in it as it is in one text that has line breaks.
 type spread struct {
+	names bool
 	text  []byte
 	ends  []int  // where each line ends, in order
 	spans []span // what is to be taken out, in order
@@ -29,12 +30,22 @@ func (s *spread) read(v any) {
 		}
 	case map[string]any:
 		for _, k := range canonicalKeys(v) {
+			if s.names {
+				s.add(k)
+			}
 			s.read(v[k])
 		}
 	default:
-		s.text = append(append(s.text, line(v)...), '\n')
-		s.ends = append(s.ends, len(s.text)-1)
+		if !s.names {
+			s.add(line(v))
+		}
 	}
+}
+
+// add adds a line.
+func (s *spread) add(line string) {
+	s.text = append(append(s.text, line...), '\n')
+	s.ends = append(s.ends, len(s.text)-1)
 }
 
 // line is what a value says that is no list and has no fields.
@@ -93,6 +104,41 @@ func (s *spread) write(v any, at int) (any, int) {
 	return left, at + 1
 }
 
+// writeNames is the value that was read with other names for fields whose names hold what is to be taken out: the
+// reference, and a number.
+func (s *spread) writeNames(v any, at int) (any, int) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i], at = s.writeNames(v[i], at)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range canonicalKeys(v) {
+			name := k
+			if secret := s.secretIn(at); secret != "" {
+				name = reference + secret + " " + strconv.Itoa(at+1)
+			}
+			out[name], at = s.writeNames(v[k], at+1)
+		}
+		return out, at
+	}
+	return v, at
+}
+
+// secretIn is the name of the secret that a line holds some of; empty: none.
+func (s *spread) secretIn(at int) string {
+	from, to := 0, s.ends[at]
+	if at > 0 {
+		from = s.ends[at-1] + 1
+	}
+	first, _ := slices.BinarySearchFunc(s.spans, from, func(one span, from int) int { return one.to - from - 1 })
+	if first < len(s.spans) && s.spans[first].from < to {
+		return s.spans[first].name
+	}
+	return ""
+}
+
 // left is what is left of a line. Lines are asked for in order. The first of several that a secret is in gets the
 // reference to it.
 func (s *spread) left(at int) (text string, changed bool) {
@@ -115,20 +161,27 @@ func (s *spread) left(at int) (text string, changed bool) {
 	return string(append(out, s.text[from:to]...)), changed
 }
 
-// replaceSpread puts references in the place of values that are spread over several texts of v, and reports whether
-// there were any. It changes v.
+// replaceSpread puts references in the place of values that are spread over several texts of v, or over the names of
+// its fields, and reports whether there were any. It changes v.
 func (r *redactor) replaceSpread(v any) (any, bool) {
-	if r == nil || len(r.plain.by) == 0 || len(r.spreadIn(v).spans) == 0 {
+	if r == nil || len(r.plain.by) == 0 {
 		return v, false
 	}
+	named := r.spreadIn(v, true)
+	if len(named.spans) > 0 {
+		v, _ = named.writeNames(v, 0)
+	}
+	if len(r.spreadIn(v, false).spans) == 0 {
+		return v, len(named.spans) > 0
+	}
 	v, _ = eachText(v, r.replaceExact) // two values after each other are not a longer one
-	v, _ = r.spreadIn(v).write(v, 0)
+	v, _ = r.spreadIn(v, false).write(v, 0)
 	return v, true
 }
 
-// spreadIn is a value as one text, and where values of secrets are in several lines of it.
-func (r *redactor) spreadIn(v any) *spread {
-	s := new(spread)
+// spreadIn is a value, or the names of its fields, as one text, and where values of secrets are in several lines of it.
+func (r *redactor) spreadIn(v any, names bool) *spread {
+	s := &spread{names: names}
 	if s.read(v); len(s.ends) > 1 {
 		s.spans = slices.DeleteFunc(r.spans(s.text), func(one span) bool { return !s.crosses(one) })
 	}
@@ -141,9 +194,9 @@ type nest struct {
 	named bool
 }
 
-// spreadBytes appends to text what the value in canonical bytes says, as spread does, and returns how many lines that
-// are; none: these are no canonical bytes. Every byte is looked at once.
-func spreadBytes(text, b []byte) (_ []byte, lines int) {
+// spreadBytes appends to text what the value in canonical bytes says, as spread does, and to names the names of its
+// fields. It returns how many lines of text that are; -1: these are no canonical bytes. Every byte is looked at once.
+func spreadBytes(text, names, b []byte) (_, _ []byte, lines int) {
 	var nests []nest
 	for at := 0; at < len(b); {
 		name := false
@@ -154,19 +207,21 @@ func spreadBytes(text, b []byte) (_ []byte, lines int) {
 			name = nests[in].named && nests[in].left%2 == 0
 			nests[in].left--
 		} else if at > 0 {
-			return text, 0 // there is more than one
+			return text, names, -1 // there is more than one
 		}
 		major, n, next := itemHead(b, at)
 		if at = next; at > len(b) {
-			return text, 0
+			return text, names, -1
 		}
 		rest := uint64(len(b) - at)
 		switch {
 		case major == 2 || major == 3:
 			if n > rest {
-				return text, 0
+				return text, names, -1
 			}
-			if !name {
+			if name {
+				names = append(append(names, b[at:at+int(n)]...), '\n')
+			} else {
 				text, lines = append(append(text, b[at:at+int(n)]...), '\n'), lines+1
 			}
 			at += int(n)
@@ -175,7 +230,7 @@ func spreadBytes(text, b []byte) (_ []byte, lines int) {
 		case major == 5 && n <= rest:
 			nests = append(nests, nest{2 * n, true})
 		case major > 3 && major < 7:
-			return text, 0
+			return text, names, -1
 		case name:
 		case major == 0:
 			text, lines = append(strconv.AppendUint(text, n, 10), '\n'), lines+1
@@ -185,7 +240,7 @@ func spreadBytes(text, b []byte) (_ []byte, lines int) {
 			text, lines = append(append(text, otherValue...), '\n'), lines+1
 		}
 	}
-	return text, lines
+	return text, names, lines
 }
 
 // itemHead reads the head of an item of CBOR, and where it ends; behind the end of b: it is none.

@@ -28,6 +28,17 @@ func spreads() map[string]any {
 	for i, part := range every(16, longSecret) {
 		dump = append(dump, fmt.Sprintf("%08x: % x  ................", 16*i, part))
 	}
+	var numbers, signs []any
+	lines, names := []any{}, map[string]any{}
+	for i, part := range every(20, longSecret) {
+		lines = append(lines, map[string]any{"line": part, "n": i})
+	}
+	for i, part := range every(len(longSecret)/4, longSecret) {
+		names[string(rune('('+i))+part.(string)] = "x"
+	}
+	for _, c := range longSecret {
+		numbers, signs = append(numbers, int(c)), append(signs, map[string]any{"c": int(c)})
+	}
 	for _, part := range every(20, longSecret) {
 		records = append(records, map[string]any{"text": part, "type": "", "z": []any{}})
 	}
@@ -41,6 +52,11 @@ func spreads() map[string]any {
 		"a dump":            dump,
 		"lists in a list":   []any{every(30, longSecret[:60]), every(30, longSecret[60:])},
 		"records":           records,
+		"numbers of bytes":  numbers,
+		"records of bytes":  map[string]any{"type": "Buffer", "data": signs},
+		"numbered lines":    lines,
+		"names of fields":   names,
+		"names in names":    map[string]any{longSecret[:50]: map[string]any{"/" + longSecret[50:]: nil}},
 		"bytes":             []any{[]byte(longSecret[:50]), []byte(longSecret[50:])},
 	}
 }
@@ -90,6 +106,20 @@ func TestASpreadSecretLeavesTheRestOfAResult(t *testing.T) {
 	}
 }
 
+// Fields keep their values when their names are taken out, and no two get one name.
+func TestFieldsWhoseNamesAreASecretKeepTheirValues(t *testing.T) {
+	in, want := map[string]any{"other": map[string]any{"x": 3}}, map[string]any{"other": map[string]any{"x": 3}}
+	for i, part := range every(len(longSecret)/4, longSecret) {
+		in[string(rune('('+i))+part.(string)] = []any{i}
+		want[fmt.Sprintf("secret:PEM %d", i+3)] = []any{i}
+	}
+	p := &probe{result: func() (perdure.Result, error) { return perdure.Result{Data: data(t, in)}, nil }}
+	res := call(t, tool.WithSecrets([]perdure.Tool{p}, tool.SecretMap{"PEM": longSecret})[0], nil)
+	if string(res.Data) != string(data(t, want)) {
+		t.Errorf("got %v, want %v", res.Data.Value(), want)
+	}
+}
+
 func TestTextsThatAreNoSpreadSecretStay(t *testing.T) {
 	secrets := tool.SecretMap{"PEM": longSecret}
 	guard := guardOf(t, secrets)
@@ -102,9 +132,8 @@ func TestTextsThatAreNoSpreadSecretStay(t *testing.T) {
 	slices.Reverse(backwards)
 	for name, v := range map[string]any{
 		"other letters between": between, "backwards": backwards, "all but the last": parts[:len(parts)-1],
-		"a truth between":  append(append(every(4, longSecret[:52]), true), every(4, longSecret[52:])...),
-		"a number between": append(append(every(4, longSecret[:52]), 12), every(4, longSecret[52:])...),
-		"words":            strings.Fields("the quick brown fox jumps over the lazy dog"),
+		"a truth between": append(append(every(4, longSecret[:52]), true), every(4, longSecret[52:])...),
+		"words":           strings.Fields("the quick brown fox jumps over the lazy dog"),
 	} {
 		body := data(t, v)
 		if err := guard.Check(body); err != nil {
@@ -156,5 +185,32 @@ func TestManyBeginningsOfASecretCostNoMoreThanOtherText(t *testing.T) {
 	res := call(t, tool.WithSecrets([]perdure.Tool{p}, secrets)[0], nil)
 	if n := strings.Count(string(res.Data), "secret:PEM"); n != 2000 {
 		t.Errorf("%d references, want one for each of 2000 times", n)
+	}
+}
+
+// What only seems to begin an escape, a colour or the number of a line, over and over, costs no more than other text of
+// its size: this would take minutes each if it did.
+func TestManyBeginningsOfEscapesCostNoMoreThanOtherText(t *testing.T) {
+	secrets := tool.SecretMap{"PEM": longSecret}
+	guard := guardOf(t, secrets)
+	const size = 256 << 10
+	for name, one := range map[string]string{
+		"colours": "\x1b[", "parameters": "\x1b[1;1", "one colour": "\x1b[" + strings.Repeat("1;", size/2),
+		"escaped colours": "\\e[1", "braces": "\\u{", "open braces": "\\u{ffff", "units": "\\U0000000",
+		"entities":    "&#x",
+		"blank lines": "\n    ", "blanks": "\n" + strings.Repeat(" ", size), "line numbers": "\n1",
+		"long numbers": "\n" + strings.Repeat("1", size), "bytes": "0x6", "bytes in a row": "107,",
+		"drawings":  "\uff2d",
+		"ligatures": "\ufb01", "cut drawings": "\xef\xbc", "backslashes": "\\\\\\e",
+	} {
+		text := strings.Repeat(one, 1+size/len(one))
+		body := data(t, map[string]any{"text": []byte(text), "lines": []any{[]byte(text[:9]), []byte(text[9:])}})
+		if err := guard.Check(body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		p := &probe{result: func() (perdure.Result, error) { return perdure.Result{Data: body}, nil }}
+		if res := call(t, tool.WithSecrets([]perdure.Tool{p}, secrets)[0], nil); string(res.Data) != string(body) {
+			t.Errorf("%s: a result that holds no secret was changed", name)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/mcp"
 	"github.com/perdure/perdure/workspace"
@@ -82,5 +83,13 @@ func clientConfig(h *homeFlag, client string, alone bool, role, scope string) (s
 	if scope != "" {
 		args = append(args, "--scope", scope)
 	}
-	return mcp.ClientConfig(client, program, args...)
+	under, err := h.Beneath()
+	if err != nil {
+		return "", err
+	}
+	env := ""
+	if under != "" {
+		env = home.StoreEnv
+	}
+	return mcp.ClientConfig(client, program, env, under, args...)
 }

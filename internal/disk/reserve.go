@@ -51,8 +51,8 @@ func (r *Reserved) Release() error {
 	return errors.Join(err, r.lock.Close())
 }
 
-// ofNew is how the names go on of what is being made.
-var ofNew = regexp.MustCompile(`^[0-9a-f]{8}(-.*)?$`)
+// ofNew is how the names go on of what is being made, and of what that is made from.
+var ofNew = regexp.MustCompile(`^[0-9a-f]{8}(\.new-[0-9a-f]{8})?(-.*)?$`)
 
 // clean removes what is unfinished.
 func (r *Reserved) clean() error {

@@ -12,7 +12,8 @@ func TestWhatAKilledMakerLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "b.db")
-	left := []string{"b.db.new-00c0ffee", "b.db.new-00c0ffee-blobs/x", "b.db.new-00c0ffee-wal", "b.db.perdure-part"}
+	left := []string{"b.db.new-00c0ffee", "b.db.new-00c0ffee-blobs/x", "b.db.new-00c0ffee-wal", "b.db.perdure-part",
+		"b.db.new-00c0ffee.new-0badcafe", "b.db.new-00c0ffee.new-0badcafe-shm"}
 	kept := []string{"b.db.new-year", "b.db2.new-00c0ffee", "ab.db.new-00c0ffee", "b.db.new-00c0ffee.txt"}
 	for _, name := range append(left, kept...) {
 		at := filepath.Join(dir, name)

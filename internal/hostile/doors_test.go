@@ -423,7 +423,9 @@ func TestSecretInAnotherSpellingIsStillRedacted(t *testing.T) {
 	p.write("secrets", "TOKEN="+token+"\n")
 	for n, how := range []string{"cat", "base64", "base64 -w 16", "fold -w 9", "od -A x -t x1 -v", "tr a-z A-Z",
 		"tr A-Z a-z", "sed s,/,%252F,g", "sed s,/,\\\\\\\\u002f,g",
-		"tr -d /", "rev"} {
+		"tr -d /", "fold -w 9 | cat -n", "od -A n -t u1 -v", "od -A n -t u1 -v | tr -s ' ' ,",
+		"sed 's,.,&\\x00,g' | base64",
+		"sed 's,....,&\\x1b[31m,g'", "rev"} {
 		name := fmt.Sprint("printer", n)
 		p.propose("print", "shell", fmt.Sprintf("command: [sh, -c, %q, \"secret:TOKEN\"]", "printf %s \"$0\" | "+how))
 		p.ok("new", "print", "--name", name)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,15 +151,15 @@ func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
 		}
 	}()
 	r = &Rebuilt{Aside: aside(path)}
-	temp := fmt.Sprintf("%s%s%08x", path, tempMark, rand.Uint32())
+	making, err := disk.Reserve(path) // and remove what others left that were killed
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = making.Release() }() // it has its name, or is not wanted
+	temp := making.Temp
 	if err := create(temp); err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			_ = disk.Remove(temp + suffix) // it has its name, or is not wanted
-		}
-	}()
 	if err := r.fill(ctx, m, old, temp); err != nil {
 		return nil, err
 	}
