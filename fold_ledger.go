@@ -40,7 +40,10 @@ func (l *Ledger) Came(f *Fold, e *Entry) *Outcome {
 		l.decide(e, &b)
 	case Outcome:
 		d := l.decided[b.Decision]
-		if d == nil || (d.asks || f.believes(e.Origin, &Open{Origin: d.by, Effect: d.class}, &b)) && d.take(b.Signal, false) {
+		if d == nil {
+			return &b
+		}
+		if (d.asks || f.believes(e.Origin, &Open{Origin: d.by, Effect: d.class}, &b)) && d.take(b.Signal, false) {
 			return &b
 		}
 	case Event:

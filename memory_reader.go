@@ -128,8 +128,8 @@ func (r *Reader) Held(name Hash) *Entry {
 	return r.found[name]
 }
 
-// Counts reports whether an entry of the agent's past counts. Only of what a revoked key wrote, further back than what the
-// agent holds, it takes more of the memory to tell: back to a snapshot before it.
+// Counts reports whether an entry of the agent's past counts. Only of what a revoked key wrote, further back than what
+// the agent holds, it takes more of the memory to tell: back to a snapshot before it.
 func (r *Reader) Counts(ctx context.Context, e *Entry) (bool, error) {
 	if void, held := r.held[e.Name]; held || r.fold.straight() || !r.fold.voidable(e) {
 		return !void, nil
