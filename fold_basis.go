@@ -139,26 +139,24 @@ func (a *Agent) remember(b *Basis) *Basis {
 	}
 	filled := *b
 	filled.Reads = slices.Clone(b.Reads)
-	entries, results := map[Hash]*Entry{}, map[Hash]Hash{}
-	for e := range a.Recent() {
-		entries[e.Name] = e
-		if o, ok := e.content.(Outcome); ok && o.Signal == OK {
+	proposed, results := map[Hash][]Action{}, map[Hash]Hash{}
+	counting := slices.Collect(a.Counting()) // newest first
+	var ledger Ledger
+	for _, e := range slices.Backward(counting) {
+		if adv, ok := e.content.(Advice); ok {
+			proposed[e.Name] = adv.Actions
+		}
+		if o := ledger.Came(a.fold, e); o != nil && o.Signal == OK {
 			results[o.Decision] = HashOf(o.Result)
 		}
 	}
-	for e := range a.Recent() { // newest first
+	for _, e := range counting {
 		d, ok := e.content.(Decision)
 		result, done := results[e.Name]
 		if !ok || !done {
 			continue
 		}
-		act := d.Action
-		if from := entries[d.Advice]; act == nil && from != nil {
-			if adv, _ := from.content.(Advice); d.Index >= 0 && d.Index < int64(len(adv.Actions)) {
-				act = adv.Actions[d.Index]
-			}
-		}
-		x, _ := act.(Execute)
+		x, _ := d.of(proposed[d.Advice]).(Execute)
 		for i := range filled.Reads {
 			r := &filled.Reads[i]
 			if r.Result.IsZero() && r.Read.Tool == x.Tool && bytes.Equal(r.Read.Args, x.Args) {

@@ -84,18 +84,14 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 	if err := judge(sorted(all)); err != nil {
 		return nil, err
 	}
-	a, err := (&Agent{bare: true}).Apply(all...)
+	if slices.ContainsFunc(all, bodiless) { // who owned the agent meanwhile, only a snapshot can tell
+		return resume(sorted(all), vouch)
+	}
+	a, err := new(Agent).Apply(all...)
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.complete(); err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(all, bodiless) {
-		return resume(sorted(all), vouch)
-	}
-	a.bare = false
-	return a, nil
+	return a.complete()
 }
 
 func bodiless(e *Entry) bool { return e.content == nil }

@@ -9,7 +9,7 @@ import (
 
 // Straight reports whether the memory never branched: each entry but the last has one child, and seq counts them.
 func (a *Agent) Straight() bool {
-	return len(a.fold.Heads) == 1 && a.fold.Heads[0].Seq+1 == a.fold.Count
+	return a.fold.straight()
 }
 
 // LoadAt is Load of an agent as it was at one of its entries: the fold of that entry and everything in its past. Now is

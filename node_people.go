@@ -378,7 +378,7 @@ func (a *Agent) pausedBy(k Key) bool {
 
 // decided says who answered a question that is not open any more.
 func (n *Node) decided(a *Agent, digest Hash) error {
-	for e := range a.Recent() {
+	for e := range a.Counting() {
 		told, _ := e.Content().(Event)
 		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
 			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))

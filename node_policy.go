@@ -210,7 +210,7 @@ func (w *work) approved(decision *Entry, act Action, v *Verdict, now time.Time) 
 			return false // a refusal the author of the decision chose not to hear
 		}
 	}
-	for e := range w.a.Recent() {
+	for e := range w.a.Counting() {
 		other, ok := e.content.(Decision)
 		if ok && e != decision && slices.ContainsFunc(other.Approvals, func(h Hash) bool {
 			return slices.Contains(d.Approvals, h)

@@ -20,6 +20,7 @@ type rehearsal struct {
 
 // recorded is one outcome on record.
 type recorded struct {
+	key     Hash // of the call
 	entry   Hash
 	outcome Outcome
 }
@@ -55,9 +56,12 @@ func (n *Node) rehearsal(ctx context.Context, a *Agent) (*rehearsal, error) {
 	if err := r.read(ctx, n.Store, l); err != nil {
 		return nil, err
 	}
-	err := eachOutcome(ctx, n.Store, a.ID(), func(key Hash, _ *Entry, _ *Outcome) { r.given[key]++ }, func(*Entry) {})
+	given, _, err := callsOf(ctx, a, n.Store, Hash{})
 	if err != nil {
 		return nil, err
+	}
+	for i := range given {
+		r.given[given[i].key]++
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -71,17 +75,13 @@ func (n *Node) rehearsal(ctx context.Context, a *Agent) (*rehearsal, error) {
 // read takes the parent's outcomes: what it did after the fork first, as the fork goes the same way again; then what it
 // did before.
 func (r *rehearsal) read(ctx context.Context, s Store, l *Lineage) error {
-	before := map[Hash][]recorded{}
-	into := before
-	err := eachOutcome(ctx, s, l.Parent, func(key Hash, e *Entry, o *Outcome) {
-		into[key] = append(into[key], recorded{e.Name, *o})
-	}, func(e *Entry) {
-		if e.Name == l.Cause {
-			into = r.calls
-		}
-	})
-	for key, past := range before {
-		r.calls[key] = append(r.calls[key], past...)
+	parent, err := Load(ctx, s, l.Parent)
+	if err != nil {
+		return err
+	}
+	calls, after, err := callsOf(ctx, parent, s, l.Cause)
+	for _, c := range slices.Concat(calls[after:], calls[:after]) {
+		r.calls[c.key] = append(r.calls[c.key], c)
 	}
 	return err
 }
@@ -151,60 +151,47 @@ func (n *Node) lacksRecord(ctx context.Context, a *Agent) (*Idle, error) {
 	return nil, err
 }
 
-// eachOutcome yields how the calls of an agent ended, with the entry that says so. Every entry is shown to after once
-// it has been dealt with.
-func eachOutcome(ctx context.Context, s Store, id AgentID, ended func(key Hash, e *Entry, o *Outcome),
-	after func(*Entry)) error {
-	c := calls{advice: map[Hash][]Action{}, open: map[Hash]Hash{}}
-	for e, err := range Memory(ctx, s, id) {
+// callsOf is how the calls of an agent ended, as far as it counts, in the order in which that was first said, and how
+// many of them had ended when an entry was written.
+func callsOf(ctx context.Context, a *Agent, s Store, at Hash) (ended []recorded, before int, err error) {
+	proposed := map[Hash][]Action{}
+	calls := map[Hash]Hash{} // the key of the call a decision allowed
+	place := map[Hash]int{}  // by decision, in ended
+	var ledger Ledger
+	for e, err := range a.Reader(s).All(ctx) {
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		if key, o := c.see(e); o != nil {
-			ended(key, e, o)
+		if b, ok := e.content.(Advice); ok {
+			proposed[e.Name] = b.Actions
 		}
-		after(e)
+		if b, ok := e.content.(Decision); ok && b.Verdict.Answer == Allow {
+			if x, ok := b.of(proposed[b.Advice]).(Execute); ok {
+				calls[e.Name] = callKey(&x)
+			}
+		}
+		if o := ledger.Came(a.fold, e); o != nil && slices.Contains(lasting, o.Signal) {
+			key, call := calls[o.Decision]
+			if i, known := place[o.Decision]; known { // it happened after all
+				ended[i] = recorded{key, e.Name, *o}
+			} else if call {
+				place[o.Decision] = len(ended)
+				ended = append(ended, recorded{key, e.Name, *o})
+			}
+		}
+		if e.Name == at {
+			before = len(ended)
+		}
 	}
-	return nil
+	return ended, before, nil
 }
 
-// calls follows the calls through a memory.
-type calls struct {
-	advice map[Hash][]Action
-	open   map[Hash]Hash // the key of the call a decision allowed
-}
-
-// see takes the next entry. If it says how a call ended, see returns the call's key and that.
-func (c *calls) see(e *Entry) (Hash, *Outcome) {
-	var out *Outcome
-	switch b := e.content.(type) {
-	case Advice:
-		c.advice[e.Name] = b.Actions
-	case Decision:
-		act := b.Action
-		if of := c.advice[b.Advice]; act == nil && b.Index < int64(len(of)) {
-			act = of[b.Index]
-		}
-		if x, ok := act.(Execute); ok && b.Verdict.Answer == Allow {
-			c.open[e.Name] = callKey(&x)
-		}
-	case Outcome:
-		out = &b
-	case Event:
-		if n, ok := b.Notice.(Settle); ok {
-			out = &Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note, Set: b.Set}
-		}
-	case Genesis, Snapshot, nil:
+// of is what a decision is about: what it says itself, or the proposal it answers; nil: that is not among these.
+func (d *Decision) of(proposed []Action) Action {
+	if d.Action == nil && d.Index >= 0 && d.Index < int64(len(proposed)) {
+		return proposed[d.Index]
 	}
-	if out == nil || !slices.Contains(lasting, out.Signal) {
-		return Hash{}, nil
-	}
-	key, ok := c.open[out.Decision]
-	if !ok {
-		return Hash{}, nil
-	}
-	delete(c.open, out.Decision)
-	return key, out
+	return d.Action
 }
 
 // lasting are the signals that say what came of a call, rather than that it is to be tried again.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/perdure/perdure/advisor/internal/told"
-
 	"github.com/perdure/perdure"
 )
 
@@ -115,7 +113,7 @@ func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*
 	entries, from, reached := reach(f, slices.Collect(a.Counting()))
 	if !reached && l.Store != nil {
 		var err error
-		if entries, from, err = l.read(ctx, a); err != nil {
+		if entries, from, err = read(ctx, a.Reader(l.Store), f); err != nil {
 			return nil, fmt.Errorf("read the transcript of agent %s: %w", a.ID().Short(), err)
 		}
 	}
@@ -215,65 +213,18 @@ func reach(f *perdure.Fold, entries []*perdure.Entry) (ordered []*perdure.Entry,
 	return entries, from, entries[0].Kind == perdure.KindGenesis || entries[0].Seq < from
 }
 
-// read reads the entries of the transcript from the store, from a snapshot before it on.
-func (l *LLM) read(ctx context.Context, a *perdure.Agent) ([]*perdure.Entry, int64, error) {
-	f := a.Fold()
-	before := f.Since
+// read reads the entries of the transcript, from before it on: the summary it begins with says where that is.
+func read(ctx context.Context, memory *perdure.Reader, f *perdure.Fold) ([]*perdure.Entry, int64, error) {
+	since := f.Since
 	for {
-		after, start, err := l.resume(ctx, f, before)
+		entries, err := memory.Since(ctx, since)
 		if err != nil {
 			return nil, 0, err
 		}
-		byName := map[perdure.Hash]*perdure.Entry{}
-		for item, err := range l.Store.Entries(ctx, a.ID(), after) {
-			if err != nil {
-				return nil, 0, err
-			}
-			byName[item.Name] = item.Entry
-		}
-		var counting []*perdure.Entry
-		for e, err := range f.Counting(told.Each(pastOf(byName, a.Heads()))) {
-			if err != nil {
-				return nil, 0, err
-			}
-			counting = append(counting, e)
-		}
-		entries, from, _ := reach(f, counting)
-		if start <= from {
+		entries, from, _ := reach(f, entries)
+		if since <= from {
 			return entries, from, nil
 		}
-		before = from
+		since = from
 	}
-}
-
-// resume is where to read on to have everything from a seq on, and the seq of the snapshot there; -1: the beginning.
-// What a revocation makes void takes the whole memory to tell.
-func (l *LLM) resume(ctx context.Context, f *perdure.Fold, before int64) (after perdure.Cursor, start int64,
-	err error) {
-	if len(f.Revoked) > 0 {
-		return 0, -1, nil
-	}
-	for snap, err := range l.Store.Snapshots(ctx, f.Agent) {
-		if err != nil {
-			return 0, 0, err
-		}
-		if snap.Seq < before {
-			return snap.Cursor, snap.Seq, nil
-		}
-	}
-	return 0, -1, nil
-}
-
-// pastOf is the entries in the past of heads: what a store got since is not of this agent yet.
-func pastOf(byName map[perdure.Hash]*perdure.Entry, heads []perdure.Hash) []*perdure.Entry {
-	out := make([]*perdure.Entry, 0, len(byName))
-	for ahead := slices.Clone(heads); len(ahead) > 0; {
-		name := ahead[len(ahead)-1]
-		ahead = ahead[:len(ahead)-1]
-		if e := byName[name]; e != nil {
-			delete(byName, name)
-			out, ahead = append(out, e), append(ahead, e.Parents...)
-		}
-	}
-	return out
 }

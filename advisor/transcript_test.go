@@ -150,11 +150,12 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		read, from, err := s.llm.read(context.Background(), s.load())
+		f := s.load().Fold()
+		entries, from, err := read(context.Background(), f.Reader(s.store), f)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		stored := s.llm.render(s.load().Fold(), read, from, names, nil)
+		stored := s.llm.render(f, entries, from, names, nil)
 		now := time.Now()
 		want, _ := assemble(full.Fold(), held.transcript, nil, "", now)
 		for name, r := range map[string]*recollection{"kept": kept, "read from the store": stored} {

@@ -26,25 +26,23 @@ const (
 	lost                    // it was proposed, but what came of it is further back than the entries at hand
 )
 
-// replay reads the records of an agent: from the entries it holds, if a is not nil and they go back to its genesis,
-// else out of the store. What is open or owed has no last word yet, whatever came of earlier attempts.
+// replay reads the records of an agent: from the entries that a holds, if it is not nil, and what they do not go back
+// to out of the store. What is open or owed has no last word yet, whatever came of earlier attempts.
 //
 // It refuses, with an error that wraps perdure.ErrIncapable, where entries lack their bodies: what they say would be
 // done again.
 func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Agent) (*records, perdure.Data, error) {
 	b := builder{fold: f, records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{},
 		noted: map[perdure.Hash]bool{}, taken: map[perdure.Hash]bool{}}}
-	if held := whole(a); held != nil {
-		for _, e := range slices.Backward(held) {
-			b.add(e)
+	memory := f.Reader(s)
+	if a != nil {
+		memory = a.Reader(s)
+	}
+	for e, err := range memory.All(ctx) {
+		if err != nil {
+			return nil, nil, err
 		}
-	} else {
-		for e, err := range f.Counting(perdure.Memory(ctx, s, f.Agent)) {
-			if err != nil {
-				return nil, nil, err
-			}
-			b.add(e)
-		}
+		b.add(e)
 	}
 	if b.gone != nil {
 		return nil, nil, perdure.WithHint(
@@ -59,18 +57,6 @@ func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Ag
 		delete(b.done, perdure.CallOf(o.Action))
 	}
 	return b.records, b.inputs, nil
-}
-
-// whole is the entries that count of an agent that holds all of its memory, newest first; nil if it does not.
-func whole(a *perdure.Agent) []*perdure.Entry {
-	if a == nil {
-		return nil
-	}
-	held := slices.Collect(a.Counting())
-	if n := len(held); n == 0 || held[n-1].Kind != perdure.KindGenesis {
-		return nil
-	}
-	return held
 }
 
 // recent looks for what came of ops among the entries an agent holds, newest first, back to the advice that proposed
@@ -124,6 +110,7 @@ func (r *records) take(ops []op) ([]record, found) {
 type builder struct {
 	*records
 	fold      *perdure.Fold  // of all of the memory
+	ledger    perdure.Ledger // of what came of decisions
 	gone      *perdure.Entry // without its body; nil: all are there
 	genesis   *perdure.Entry
 	inputs    perdure.Data
@@ -138,14 +125,14 @@ type builder struct {
 
 // decided is a decision that something be done, or that a person be asked whether it may.
 type decided struct {
-	key    string
-	by     perdure.Key
-	class  perdure.Effect
-	asks   bool
-	signal perdure.Signal // of the outcome that counts; zero: it has none
+	key  string
+	asks bool
 }
 
 func (b *builder) add(e *perdure.Entry) {
+	if o := b.ledger.Came(b.fold, e); o != nil {
+		b.outcome(o)
+	}
 	switch c := e.Content().(type) {
 	case perdure.Genesis:
 		b.genesis, b.inputs = e, c.Intent.Inputs
@@ -156,17 +143,13 @@ func (b *builder) add(e *perdure.Entry) {
 		}
 	case perdure.Decision:
 		b.decision(e, &c)
-	case perdure.Outcome:
-		if d, ok := b.decided.get(c.Decision); ok && (d.asks || b.fold.Believes(e.Origin, d.by, d.class, &c)) {
-			b.outcome(d, &c)
-		}
 	case perdure.Event:
 		b.event(e, &c)
 	case nil:
 		if e.Kind != perdure.KindSnapshot && b.gone == nil {
 			b.gone = e
 		}
-	case perdure.Snapshot:
+	case perdure.Outcome, perdure.Snapshot:
 	}
 }
 
@@ -201,7 +184,7 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	case perdure.Ask:
 		b.decided.put(e.Name, &decided{key: key, asks: true})
 	case perdure.Allow:
-		b.decided.put(e.Name, &decided{key: key, by: e.Origin, class: d.Effect})
+		b.decided.put(e.Name, &decided{key: key})
 		if len(d.Child) > 0 {
 			if child, err := perdure.DecodeEntry(d.Child, perdure.Limits{}); err == nil {
 				b.delegated.put(e.Name, child.ID())
@@ -264,18 +247,12 @@ func (b *builder) did(key string) bool {
 	return known && rec.signal == perdure.OK
 }
 
-// outcome records what came of a decision: the first that counts, as in the fold, unless that was an attempt to be
-// tried again which turns out to have happened. Of what must happen once, that it happened counts after any other.
-func (b *builder) outcome(d *decided, o *perdure.Outcome) {
-	tried := d.signal == perdure.Throttled || d.signal == perdure.Incapable
-	switch {
-	case d.asks && b.did(d.key):
+// outcome records what came of a decision.
+func (b *builder) outcome(o *perdure.Outcome) {
+	d, ok := b.decided.get(o.Decision)
+	if !ok || d.asks && b.did(d.key) {
 		return // refused in a copy, or not answered there, and done all the same
-	case d.signal == 0:
-	case o.Signal != perdure.OK || d.signal == perdure.OK || d.class.Repeatable() && !tried:
-		return
 	}
-	d.signal = o.Signal
 	if d.asks {
 		b.done[d.key] = record{signal: o.Signal, note: o.Note}
 		return
@@ -297,10 +274,6 @@ func (b *builder) event(e *perdure.Entry, ev *perdure.Event) {
 	case perdure.ChildEnded:
 		if _, known := b.ended[n.Child]; !known { // a child ends once
 			b.ended[n.Child] = record{signal: n.Signal, data: n.Result, note: n.Note}
-		}
-	case perdure.Settle:
-		if d, ok := b.decided.get(n.Decision); ok {
-			b.outcome(d, &perdure.Outcome{Decision: n.Decision, Signal: n.Signal, Result: n.Result, Note: n.Note})
 		}
 	case perdure.Edit:
 		if b.given(e) && len(n.Mutate.Inputs) > 0 {

@@ -16,33 +16,32 @@ type Undone struct {
 	After  bool           `json:"after"` // after the point of the fork
 }
 
-// EffectsOf is what the agent did outside, in its whole memory.
+// EffectsOf is what the agent did outside, in its whole memory: also what it did after what a is the fold of.
 func EffectsOf(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]Undone, error) {
+	now, err := perdure.Load(ctx, s, a.ID())
+	if err != nil {
+		return nil, err
+	}
 	var found []Undone
+	var ledger perdure.Ledger
 	open := map[perdure.Hash]int{} // where in found
 	told := newNarrator()
 	past := a.Fold().Seq
-	for e, err := range perdure.Memory(ctx, s, a.ID()) {
+	for e, err := range now.Reader(s).All(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		l := told.line(e)
-		switch b := e.Content().(type) {
-		case perdure.Decision:
+		if o := ledger.Came(now.Fold(), e); o != nil {
+			if i, ok := open[o.Decision]; ok {
+				found[i].Signal = o.Signal
+			}
+		}
+		if b, ok := e.Content().(perdure.Decision); ok {
 			if b.Verdict.Answer == perdure.Allow && b.Effect != 0 && b.Effect != perdure.Read && l.Tool != "" {
 				open[e.Name] = len(found)
 				found = append(found, Undone{Seq: e.Seq, Tool: l.Tool, Effect: b.Effect,
 					What: ActionText(told.decided[e.Name]), After: e.Seq > past})
-			}
-		case perdure.Outcome:
-			if i, ok := open[b.Decision]; ok {
-				found[i].Signal = b.Signal
-			}
-		case perdure.Event:
-			if n, ok := b.Notice.(perdure.Settle); ok {
-				if i, ok := open[n.Decision]; ok {
-					found[i].Signal = n.Signal
-				}
 			}
 		}
 	}

@@ -263,7 +263,7 @@ const AddAdvisor = "write advisor: anthropic:MODEL into node.yaml; where there i
 
 // LastFailure is what kept an agent's advisor from answering last, in the words of whoever was asked.
 func LastFailure(a *perdure.Agent) string {
-	for e := range a.Recent() {
+	for e := range a.Counting() {
 		if advice, ok := e.Content().(perdure.Advice); ok && advice.Signal != 0 {
 			return OneLine(advice.Text, 0)
 		}

@@ -446,7 +446,7 @@ func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 
 // doubtWhy is what was recorded when an effect was found to be in doubt, if that is not long ago.
 func doubtWhy(a *perdure.Agent, decision perdure.Hash) string {
-	for e := range a.Recent() {
+	for e := range a.Counting() {
 		if out, ok := e.Content().(perdure.Outcome); ok && out.Decision == decision {
 			return strings.TrimSuffix(fmt.Sprintf("%s, who did not begin it, says %s: %s", e.Origin.Short(), out.Signal,
 				out.Note), ": ")

@@ -41,7 +41,7 @@ func (b *branches) walk(ctx context.Context, heads []perdure.Hash) error {
 			return err
 		}
 		if !covered {
-			counts, err := b.memory.counts(ctx, e)
+			counts, err := b.memory.Counts(ctx, e)
 			if err != nil {
 				return err
 			}

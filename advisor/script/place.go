@@ -81,10 +81,8 @@ func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	if n == 0 || !elsewhere && a.Straight() {
 		return placeOf(f), nil
 	}
-	memory := newReader(s.Store, a)
-	defer memory.close()
-	b := branches{memory: memory, decided: map[perdure.Hash][]decided{}, outdated: map[perdure.Hash]bool{},
-		woken: map[perdure.Hash]bool{}}
+	b := branches{memory: &reader{a.Reader(s.Store)}, decided: map[perdure.Hash][]decided{},
+		outdated: map[perdure.Hash]bool{}, woken: map[perdure.Hash]bool{}}
 	if err := b.walk(ctx, a.Heads()); err != nil && (elsewhere || !errors.Is(err, perdure.ErrIncapable)) {
 		return place{}, err // without a store, what the agent holds has to do
 	}
