@@ -133,6 +133,8 @@ func (v brittleVault) Erase(string) error { return v.tried() }
 
 func (brittleVault) Knows(string) (bool, error) { return true, nil }
 
+func (brittleVault) Key(string) ([32]byte, error) { return [32]byte{}, nil }
+
 // An erasure is on record before the key is gone: who is cut off between the two can do it again.
 func TestAnErasureIsRecordedBeforeTheKeyIsGone(t *testing.T) {
 	n := newNode(t, new(perdure.MemStore), scripted(nothing))

@@ -39,7 +39,7 @@ func TestTrustFileComesBackInOneForm(t *testing.T) {
 func TestBadTrustLineIsNamed(t *testing.T) {
 	ann := people["ann"].key.String()
 	for text, want := range map[string]string{
-		"x own acme":                                 "line 1: hash",
+		"x own acme":                                 "line 1: key",
 		"\n" + ann + " rule acme":                    "line 2: right \"rule\": want one of author, approve, own",
 		"\n\n" + ann + " own":                        "line 3: got 2 words, want KEY RIGHTS SCOPE",
 		ann + " own a//b":                            "line 1: scope",
