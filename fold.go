@@ -96,6 +96,9 @@ type Fold struct {
 	tellers     []Hash     // the events that the ids at the end of dedupe are of
 	twins       []twin     // events that repeat others
 	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
+	sights      []sight    // of advice that may not count
+	drifted     []Hash     // those in fallen that only such advice has seen
+	marks       []woken    // on messages in the inbox
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

@@ -13,7 +13,7 @@ func (a *Agent) ahead(e *Entry) *Agent {
 	}
 	switch b := e.content.(type) {
 	case Advice:
-		if b.Summary != "" || b.Basis != nil {
+		if b.Summary != "" || b.Basis != nil || b.Apart {
 			return nil
 		}
 	case Decision:
@@ -64,6 +64,7 @@ func (a *Agent) named(before *Agent, e *Entry) {
 	case Advice:
 		if b.Signal == 0 && f.Ended == nil {
 			f.Proposals[len(f.Proposals)-1].Advice = e.Name
+			f.sighted(e.Name)
 		}
 	case Decision:
 		o := &f.Open[len(f.Open)-1]

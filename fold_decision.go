@@ -136,7 +136,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	if f.Ended != nil {
 		return
 	}
-	f.leaveInbox(a.Seen)
+	f.see(e, a)
 	f.setBasis(e, a)
 	if a.Summary != "" {
 		f.Summary, f.Since = e.Name, e.Seq
@@ -166,13 +166,20 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 
 // leaveInbox takes the messages that were seen out of the inbox.
 func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || len(f.Inbox)+len(f.fallen) == 0 {
+	if len(seen) == 0 || len(f.Inbox)+len(f.fallen)+len(f.sights) == 0 {
 		return
 	}
 	is := oneOf(seen)
+	f.heed(is)
 	f.echo(is)
-	f.forget(is)
 	f.refall(func(m *Message) bool { return !is(m.Event) })
+	f.outOfInbox(is)
+}
+
+// outOfInbox takes messages out of the inbox.
+func (f *Fold) outOfInbox(is func(Hash) bool) {
+	f.unmark(is)
+	f.forget(is)
 	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
 	if first < 0 {
 		return
@@ -213,6 +220,7 @@ func (f *Fold) advisorTool(advisor string) string {
 
 // stepDecision folds what authority decided.
 func (f *Fold) stepDecision(e *Entry, d *Decision) {
+	f.decides(d)
 	action := f.decide(e, d)
 	if action == nil {
 		f.conflict(e, "decision about a proposal this memory no longer offers")
@@ -463,6 +471,9 @@ func (f *Fold) wake(e *Entry, w *Wake) {
 		for i := range f.Inbox {
 			f.Inbox[i].Spent = f.Inbox[i].Spent || is(f.Inbox[i].Event)
 		}
+	}
+	if len(w.By) > 0 && len(f.marks)+len(f.twins) > 0 {
+		f.wakes(oneOf(w.By))
 	}
 }
 

@@ -36,17 +36,30 @@ func (f *Fold) acted(e *Entry, what Hash) {
 		f.work += int64(len(f.acts))
 		for i := range f.acts {
 			if a := &f.acts[i]; a.what == what && missed(a.at.Name) {
-				f.doubled = pushed(f.doubled, Doubled{First: a.at.Name, Second: e.Name, Time: e.Time}, maxDoubled)
+				f.double(Doubled{First: a.at.Name, Second: e.Name, Time: e.Time})
 			}
 		}
 	}
 	if h.beyond {
-		f.doubled = pushed(f.doubled, Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time}, maxDoubled)
+		f.double(Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time})
 	}
 	if len(f.acts) >= maxActs && f.forgot.Compare(f.acts[0].at) < 0 {
 		f.forgot = f.acts[0].at
 	}
 	f.acts = extended(f, f.acts, act{e.Position(), what}, maxActs, &f.rooms.acts)
+}
+
+// double remembers that something was decided twice. Of too many the first stay.
+func (f *Fold) double(d Doubled) {
+	if len(f.doubled) < maxActs {
+		f.doubled = pushed(f.doubled, d, maxActs)
+	}
+}
+
+// unrecorded are those that were found and are to be on record: as many as a fold holds, or the first would leave it
+// before somebody has looked. The others follow as these are settled.
+func (f *Fold) unrecorded() []Doubled {
+	return f.doubled[:max(0, min(len(f.doubled), maxDoubled-len(f.Doubled)))]
 }
 
 // record folds that somebody found something decided twice.
@@ -78,6 +91,7 @@ func (f *Fold) settled(decision Hash) bool {
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
 	f.unmade, f.happened, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
+	f.sights, f.drifted, f.marks = nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {
@@ -183,7 +197,7 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 // though it is on record as not done.
 func (a *Agent) flags(policy Hash) []Draft {
 	var drafts []Draft
-	for _, d := range a.fold.doubled {
+	for _, d := range a.fold.unrecorded() {
 		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: runtimeName, Notice: d}, Policy: policy})
 	}
 	for i := range a.fold.happened {

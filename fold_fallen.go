@@ -11,10 +11,13 @@ import "slices"
 // Unseen are the events that the advisor has not seen, the oldest first: the inbox, and before it those for which it
 // had no room, as far as they are among the entries at hand. A message that repeats what it has seen is none of them.
 func (f *Fold) Unseen() []Message {
-	if len(f.fallen)+len(f.echoes) == 0 {
+	if len(f.fallen)+len(f.echoes)+len(f.marks) == 0 {
 		return f.Inbox
 	}
 	all := slices.Concat(f.fallen, f.Inbox)
+	for i := len(f.fallen); i < len(all) && len(f.marks) > 0; i++ {
+		all[i].Spent = f.wokeBy(&all[i])
+	}
 	if len(f.echoes) > 0 {
 		heard := oneOf(f.echoes)
 		all = slices.DeleteFunc(all, func(m Message) bool { return heard(m.Event) })
@@ -33,6 +36,13 @@ func (f *Fold) drop() {
 		f.forget(func(h Hash) bool { return h == m.Event })
 		return
 	}
+	m.Spent = f.wokeBy(&m)
+	f.unmark(func(h Hash) bool { return h == m.Event })
+	f.fall(m)
+}
+
+// fall remembers a message that has left the inbox unseen.
+func (f *Fold) fall(m Message) {
 	for f.fallenBytes += len(m.Data); len(f.fallen) > 0 && f.fallenBytes > maxFallenBytes; f.fallen = f.fallen[1:] {
 		f.fallenBytes -= len(f.fallen[0].Data)
 	}
@@ -57,23 +67,36 @@ func (f *Fold) refall(change func(*Message) bool) {
 		}
 	}
 	f.fallen, f.rooms.fallen = kept, roomBehind(kept)
+	if len(f.drifted) > 0 {
+		names := make([]Hash, len(kept))
+		for i := range kept {
+			names[i] = kept[i].Event
+		}
+		is := oneOf(names)
+		f.drifted = slices.DeleteFunc(slices.Clone(f.drifted), func(h Hash) bool { return !is(h) })
+	}
 }
 
 // hides reports whether a snapshot would keep events from the advisor that it has not seen, or show it again what it
 // has: a fold that is read from its bytes does not know. After so many entries it is written all the same, since
 // reading all of them each time costs too much.
 func (f *Fold) hides() bool {
-	return len(f.fallen)+len(f.echoes) > 0 && f.Ended == nil && f.Count-f.Snapshot < fallenHold
+	hold := int64(fallenHold)
+	if len(f.fallen)+len(f.echoes) == len(f.drifted) { // there was room for all of them
+		hold = driftHold
+	}
+	return len(f.fallen)+len(f.echoes)+len(f.marks) > 0 && f.Ended == nil && f.Count-f.Snapshot < hold
 }
 
 // shown is the agent as an advisor is to see it: with what it has not seen in the inbox. One that takes events one by
 // one gets them all, another as many as an advice can name.
 func (a Agent) shown(all bool) *Agent {
-	if len(a.fold.fallen)+len(a.fold.echoes) == 0 {
+	if len(a.fold.fallen)+len(a.fold.echoes)+len(a.fold.marks) == 0 {
 		return &a
 	}
 	f := a.fold.clone()
 	f.Inbox, f.fallen, f.echoes, f.fallenBytes, f.weights = f.Unseen(), nil, nil, 0, weights{}
+	f.sights, f.drifted, f.marks = nil, nil, nil
 	for size, i := 0, 0; i < len(f.Inbox) && !all; i++ {
 		if size += len(f.Inbox[i].Data); i > 0 && (i == maxSeen || size > maxInboxBytes) {
 			f.Inbox = f.Inbox[:i:i]

@@ -55,7 +55,7 @@ func (f *Fold) happens(e *Entry, decision Hash) {
 		known := func(o Doubled) bool { return o.Second == d.Second || o.First == d.Second }
 		if a.what == u.what && a.at.Name != decision && a.at.Compare(u.since) > 0 &&
 			!slices.ContainsFunc(f.Doubled, known) && !slices.ContainsFunc(f.doubled, known) {
-			f.doubled = pushed(f.doubled, d, maxDoubled)
+			f.double(d)
 		}
 	}
 }
@@ -102,5 +102,8 @@ func (f *Fold) planHappened() Step {
 }
 
 // unflagged reports whether something is known from the entries at hand that is to be on record before a snapshot,
-// which would forget it. See flags.
-func (f *Fold) unflagged() bool { return len(f.doubled) > 0 || len(f.happened) > 0 && f.Ended == nil }
+// which would forget it. See flags. What there is no room for on record is known for so many entries.
+func (f *Fold) unflagged() bool {
+	return len(f.unrecorded()) > 0 || len(f.doubled) > 0 && f.Count-f.Snapshot < driftHold ||
+		len(f.happened) > 0 && f.Ended == nil
+}

@@ -135,6 +135,7 @@ func (f *Fold) seat(e *Entry, s Seat, followed func(Hash) bool) {
 	if f.Seats = seats; len(f.Seats) < maxSeats {
 		f.Seats = append(seats, s)
 	}
+	f.unseated()
 	if f.Disputed() {
 		f.conflict(e, "two stores claim the seat: no once effect is decided until the owner takes it")
 	}

@@ -43,6 +43,11 @@ const (
 	maxFallen      = 16 * maxInbox
 	maxFallenBytes = 64 << 20
 	fallenHold     = 1 << 16
+	// driftHold is the same where all that a snapshot would forget is what copies were told: an agent that never waits
+	// for it again is not to be read from so far back for ever. maxSights bounds the advice of copies of which it is
+	// not known yet whether it counts.
+	driftHold = 1 << 12
+	maxSights = 64
 	// maxTwins bounds what a node remembers of events that repeat others: of more, a message that was seen in another
 	// copy is shown again.
 	maxTwins = maxInbox

@@ -77,7 +77,7 @@ func (w *work) drafted(d decideStep, spec *Spec, now time.Time) Decision {
 	case Execute:
 		dec.Effect, dec.Deadline = cmp.Or(spec.Effect, Once), TimeOf(now.Add(limitOf(d, &x, spec)))
 		if dec.Effect == Idempotent && dec.Key.IsZero() {
-			dec.Key = idempotencyKey(w.a.fold, d)
+			dec.Key = idempotencyKey(w.a.fold, d, w.apart(d.Advice))
 		}
 		reserve := spec.Reserve.Plus(Spend{Calls: 1})
 		dec.Reserve = &reserve
@@ -176,10 +176,27 @@ func (w *work) attachChild(d decideStep, dec *Decision, now time.Time) error {
 
 // idempotencyKey is the key of an effect that may be performed before its decision is durable: after a crash the same
 // proposal at the same turn has the same key again.
-func idempotencyKey(f *Fold, d decideStep) Hash {
+func idempotencyKey(f *Fold, d decideStep, apart Hash) Hash {
 	b, err := keyCodec.Append(nil, &keyRecord{Agent: f.Agent, Turn: f.Turns, Index: d.Index, Action: d.Action})
 	if err != nil {
 		return Hash{}
 	}
+	if !apart.IsZero() {
+		b = append(b, apart[:]...)
+	}
 	return HashOf(b)
+}
+
+// apart is what tells what a copy without the seat proposed from what others did at the same turn, for something else
+// that they were told: the advice, which others may decide about as well; or the store, where a crash would lose the
+// advice.
+func (w *work) apart(advice Hash) Hash {
+	is := func(p proposals) bool { return p.Advice == advice && p.Apart }
+	if !slices.ContainsFunc(w.a.fold.Proposals, is) {
+		return Hash{}
+	}
+	if w.instantAdvisor() {
+		return *w.n.placed.Load()
+	}
+	return advice
 }

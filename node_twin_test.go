@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -39,6 +40,7 @@ type billers struct {
 	stores []*perdure.MemStore
 	nodes  []*perdure.Node
 	advice []*biller
+	mu     sync.Mutex
 	paid   map[string]int
 }
 
@@ -47,6 +49,8 @@ func newBillers(t *testing.T, copies int, quick bool) *billers {
 	b := &billers{T: t, paid: map[string]int{}}
 	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once}}
 	pay.call = func(_ context.Context, c perdure.Call) (perdure.Result, error) {
+		b.mu.Lock() // several are paid at once
+		defer b.mu.Unlock()
 		b.paid[c.Args.Text()]++
 		return perdure.Result{}, nil
 	}

@@ -73,8 +73,8 @@ func (e *Entry) subject() string {
 
 func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	t := TimeOf(now)
-	if len(f.doubled) > 0 {
-		return flagStep{f.doubled[0]}
+	if found := f.unrecorded(); len(found) > 0 {
+		return flagStep{found[0]}
 	}
 	if s := f.planHappened(); s != nil {
 		return s

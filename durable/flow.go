@@ -47,7 +47,7 @@ func (f *flow) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice, er
 	}
 	// Only what a wait has taken is seen, and what is not waited for: the function may come to wait for the others yet.
 	for _, m := range a.Fold().Inbox {
-		if m.Spent || r.records.noted[m.Event] {
+		if m.Spent || r.records.noted[m.Event] || r.records.taken[m.Event] {
 			advice.Seen = append(advice.Seen, m.Event)
 		}
 	}
@@ -204,15 +204,6 @@ var beforeName = func() perdure.Data {
 }()
 
 var _ perdure.Releaser = (*flow)(nil)
-
-// calls are the ids of actions.
-func calls(actions []perdure.Action) []string {
-	out := make([]string, len(actions))
-	for i, a := range actions {
-		out[i] = perdure.CallOf(a)
-	}
-	return out
-}
 
 // within reports whether all ops are among actions.
 func within(ops []op, actions []perdure.Action) bool {

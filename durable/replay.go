@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // records is what memory says came of the ops of a function.
@@ -13,6 +14,7 @@ type records struct {
 	done  map[string]record          // by key
 	ended map[perdure.AgentID]record // children
 	noted map[perdure.Hash]bool      // events that carry a notice: no wait takes what they say
+	taken map[perdure.Hash]bool      // events that a wait has taken, where copies were apart
 }
 
 // found says what recent entries say of what a function waits for.
@@ -31,7 +33,7 @@ const (
 // done again.
 func replay(ctx context.Context, s perdure.Store, f *perdure.Fold, a *perdure.Agent) (*records, perdure.Data, error) {
 	b := builder{fold: f, records: &records{done: map[string]record{}, ended: map[perdure.AgentID]record{},
-		noted: map[perdure.Hash]bool{}}}
+		noted: map[perdure.Hash]bool{}, taken: map[perdure.Hash]bool{}}}
 	if held := whole(a); held != nil {
 		for _, e := range slices.Backward(held) {
 			b.add(e)
@@ -125,10 +127,13 @@ type builder struct {
 	gone      *perdure.Entry // without its body; nil: all are there
 	genesis   *perdure.Entry
 	inputs    perdure.Data
-	proposed  index[[]string] // advice -> keys
+	proposed  index[[]perdure.Action] // by advice
 	decided   index[*decided]
 	delegated index[perdure.AgentID]
 	events    index[perdure.Data]
+	seen      index[[]perdure.Hash] // by advice, unless a copy without the seat was asked
+	asleep    perdure.Hash          // the decision to sleep that stands
+	beside    []perdure.Wake        // those that another came before
 }
 
 // decided is a decision that something be done, or that a person be asked whether it may.
@@ -145,7 +150,10 @@ func (b *builder) add(e *perdure.Entry) {
 	case perdure.Genesis:
 		b.genesis, b.inputs = e, c.Intent.Inputs
 	case perdure.Advice:
-		b.proposed.put(e.Name, calls(c.Actions))
+		b.proposed.put(e.Name, c.Actions)
+		if len(c.Seen) > 0 && !c.Apart {
+			b.seen.put(e.Name, c.Seen)
+		}
 	case perdure.Decision:
 		b.decision(e, &c)
 	case perdure.Outcome:
@@ -169,13 +177,19 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 		}
 		return
 	}
-	key := ""
-	if keys, ok := b.proposed.get(d.Advice); ok && d.Index < int64(len(keys)) {
-		key = keys[d.Index]
-	} else if x, ok := d.Action.(perdure.Execute); ok { // another attempt
-		key = x.Call
+	if len(b.beside) > 0 && !slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+		b.followed(d.Advice)
 	}
-	if key == "" {
+	act := d.Action
+	of, proposed := b.proposed.get(d.Advice)
+	if proposed = proposed && d.Index < int64(len(of)); proposed {
+		act = of[d.Index]
+	}
+	if _, sleeps := act.(perdure.Sleep); sleeps && d.Verdict.Answer == perdure.Allow {
+		b.asleep = e.Name
+	}
+	key := perdure.CallOf(act)
+	if _, tries := act.(perdure.Execute); key == "" || !proposed && !tries { // the runtime's own
 		return
 	}
 	switch d.Verdict.Answer {
@@ -196,8 +210,34 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	}
 }
 
-// woken records the end of a sleep, with the data of the event that ended it.
+// woken notes what ended a sleep. Of wakes of several copies the first counts, as in the fold, unless the function went
+// on from another.
 func (b *builder) woken(w *perdure.Wake) {
+	if w.Sleep != b.asleep {
+		b.beside = append(b.beside, *w)
+		return
+	}
+	b.asleep = perdure.Hash{}
+	b.awoke(w)
+}
+
+// followed notes that an advice counts: the function went on from a wake by what it has seen.
+func (b *builder) followed(advice perdure.Hash) {
+	seen, ok := b.seen.get(advice)
+	if !ok {
+		return
+	}
+	b.beside = slices.DeleteFunc(b.beside, func(w perdure.Wake) bool {
+		is := slices.ContainsFunc(w.By, func(h perdure.Hash) bool { return slices.Contains(seen, h) })
+		if is {
+			b.awoke(&w)
+		}
+		return is
+	})
+}
+
+// awoke records the end of a sleep, with the data of the event that ended it.
+func (b *builder) awoke(w *perdure.Wake) {
 	d, ok := b.decided.get(w.Sleep)
 	if !ok || d.asks {
 		return
@@ -208,7 +248,15 @@ func (b *builder) woken(w *perdure.Wake) {
 		rec.data, _ = b.events.get(w.By[0])
 	}
 	b.done[d.key] = rec
+	if branched(b.fold) {
+		for _, h := range w.By {
+			b.taken[h] = true
+		}
+	}
 }
+
+// branched reports whether copies of an agent were apart.
+func branched(f *perdure.Fold) bool { return len(f.Heads) != 1 || f.Heads[0].Seq+1 != f.Count }
 
 // did reports whether an op was done, as far as the entries say so far.
 func (b *builder) did(key string) bool {

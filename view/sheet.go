@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -173,42 +174,84 @@ func (w *Wait) Describe(ctx context.Context, s perdure.Store, a *perdure.Agent) 
 	return err
 }
 
-// DescribeAll is describe of several of one agent, in one pass over its memory.
+// DescribeAll is describe of several of one agent, in at most two passes over its memory.
 func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits []Wait) error {
-	wanted := map[perdure.Hash]*Wait{}
+	wanted := described{by: map[perdure.Hash][]*Wait{}, proposed: map[perdure.Hash][]proposed{}}
 	for i := range waits {
 		if w := &waits[i]; !w.Decision.IsZero() && w.Effect == 0 {
-			wanted[w.Decision] = w
-		}
-	}
-	take := func(e *perdure.Entry) {
-		if w := wanted[e.Name]; w != nil {
-			d, _ := e.Content().(perdure.Decision)
-			w.Effect, w.Reserve = d.Effect, d.Reserve
-			if w.Kind == WaitDoubled && d.Action != nil {
-				w.What += ": " + ActionText(d.Action)
-			}
-			if w.Action == nil {
-				w.Action, w.Tool = d.Action, toolName(d.Action)
-			}
-			delete(wanted, e.Name)
+			wanted.by[w.Decision] = append(wanted.by[w.Decision], w)
 		}
 	}
 	for e := range a.Recent() {
-		take(e)
+		wanted.take(e)
 	}
-	if len(wanted) == 0 {
+	for range 2 { // parents come before children: advice passes before the decision about it is found
+		if err := wanted.find(perdure.Backwards(ctx, s, a.ID(), nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// described is what is wanted to describe waits, as a memory is read from its end.
+type described struct {
+	by       map[perdure.Hash][]*Wait    // by decision
+	proposed map[perdure.Hash][]proposed // by advice: a decision need not say what it is about
+}
+
+// proposed is a wait whose action is that of an advice, at a place.
+type proposed struct {
+	wait  *Wait
+	index int64
+}
+
+// find looks for what is wanted in a memory.
+func (d *described) find(memory iter.Seq2[*perdure.Entry, error]) error {
+	if len(d.by)+len(d.proposed) == 0 {
 		return nil
 	}
-	for e, err := range perdure.Backwards(ctx, s, a.ID(), nil) {
+	for e, err := range memory {
 		if err != nil {
 			return err
 		}
-		if take(e); len(wanted) == 0 {
+		if d.take(e); len(d.by) == 0 && len(d.proposed) == 0 {
 			return nil
 		}
 	}
 	return nil
+}
+
+func (d *described) take(e *perdure.Entry) {
+	switch b := e.Content().(type) {
+	case perdure.Decision:
+		for _, w := range d.by[e.Name] {
+			w.Effect, w.Reserve = b.Effect, b.Reserve
+			if b.Action == nil && w.Action == nil {
+				d.proposed[b.Advice] = append(d.proposed[b.Advice], proposed{w, b.Index})
+			} else {
+				w.about(b.Action)
+			}
+		}
+		delete(d.by, e.Name)
+	case perdure.Advice:
+		for _, p := range d.proposed[e.Name] {
+			if p.index >= 0 && p.index < int64(len(b.Actions)) {
+				p.wait.about(b.Actions[p.index])
+			}
+		}
+		delete(d.proposed, e.Name)
+	}
+}
+
+// about says which action a wait is about, unless it does.
+func (w *Wait) about(a perdure.Action) {
+	if a == nil || w.Action != nil {
+		return
+	}
+	w.Action, w.Tool = a, toolName(a)
+	if w.Kind == WaitDoubled {
+		w.What += ": " + ActionText(a)
+	}
 }
 
 // Head is what is asked, without the arguments.
@@ -236,7 +279,7 @@ func (w *Wait) Asking() string {
 	case WaitDoubt:
 		return "did it happen? "
 	case WaitDoubled:
-		return w.What + ": "
+		return twice + ": "
 	}
 	return "may it? "
 }

@@ -25,6 +25,7 @@ type branches struct {
 type decided struct {
 	index  int64
 	answer perdure.Answer
+	once   bool // it must not be done again
 }
 
 // walk looks at entries from the heads back, each after everything that descends from it, until all that is left is in
@@ -57,19 +58,34 @@ func (b *branches) walk(ctx context.Context, heads []perdure.Hash) error {
 func (b *branches) add(e *perdure.Entry) bool {
 	switch c := e.Content().(type) {
 	case perdure.Advice:
-		// what a copy could not do is done again, with what it could: that can be repeated
-		return (!c.Apart || !b.outdated[e.Name]) && b.advised(&c, b.decided[e.Name])
+		return b.holds(e.Name, &c) && b.advised(&c, b.decided[e.Name])
 	case perdure.Decision:
 		if w, ok := c.Action.(perdure.Wake); ok {
 			b.woken[w.Sleep] = b.woken[w.Sleep] || c.Verdict.Answer == perdure.Allow
 		} else if slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
 			b.outdated[c.Advice] = true
 		} else {
-			b.decided[c.Advice] = append(b.decided[c.Advice], decided{c.Index, c.Verdict.Answer})
+			once := c.Verdict.Answer != perdure.Deny && (len(c.Child) > 0 || c.Effect == perdure.Once)
+			b.decided[c.Advice] = append(b.decided[c.Advice], decided{c.Index, c.Verdict.Answer, once})
 		}
 	case perdure.Genesis, perdure.Outcome, perdure.Event, perdure.Snapshot, nil:
 	}
 	return false
+}
+
+// holds reports whether a turn was taken: all of it where a copy was asked. What could not be done elsewhere is done
+// again, with the rest, unless that must not be done again.
+func (b *branches) holds(name perdure.Hash, a *perdure.Advice) bool {
+	about := b.decided[name]
+	if b.outdated[name] {
+		return slices.ContainsFunc(about, func(d decided) bool { return d.once })
+	}
+	for i := range a.Actions {
+		if a.Apart && !slices.ContainsFunc(about, func(d decided) bool { return d.index == int64(i) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // advised takes note of an advice and what was decided about it. Of two at one place, the first in memory says whether

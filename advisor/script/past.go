@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ruling"
 )
 
 // readsHistory finds conditions that need what came of earlier turns.
@@ -18,20 +19,30 @@ type past struct {
 	results map[string]any // by name
 	last    map[string]any
 	said    []any // what people said since the last advice
+	woke    []awake
+}
+
+// awake is the events that ended the sleep at a place.
+type awake struct {
+	place
+	by []perdure.Hash
 }
 
 // past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the
 // nearest first.
 func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
 	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
-	if !s.history {
+	if !s.history && a.Straight() {
 		return p, nil
 	}
-	memory, err := told.Memory(ctx, s.Store, a)
-	if err != nil {
-		return nil, err
+	memory := told.Recent(a) // where only the wake that it goes on from is wanted
+	if s.history {
+		var err error
+		if memory, err = told.Memory(ctx, s.Store, a); err != nil {
+			return nil, err
+		}
 	}
-	r := recorder{past: p, proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]string{},
+	r := recorder{past: p, proposed: map[perdure.Hash]perdure.Advice{}, decided: map[perdure.Hash]string{},
 		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},
 		happened: map[perdure.Hash]bool{}, came: map[string]bool{}}
 	for _, parent := range slices.Backward(before) {
@@ -53,19 +64,21 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 // recorder collects a past from entries, oldest first.
 type recorder struct {
 	*past
-	proposed map[perdure.Hash][]perdure.Action // by advice
-	decided  map[perdure.Hash]string           // decision -> place
-	children map[perdure.AgentID]string        // child -> place
+	proposed map[perdure.Hash]perdure.Advice
+	decided  map[perdure.Hash]string    // decision -> place
+	children map[perdure.AgentID]string // child -> place
 	events   map[perdure.Hash]perdure.Event
 	happened map[perdure.Hash]bool // decisions with an outcome that says so
 	came     map[string]bool       // places whose last outcome says so
 	ledger   perdure.Ledger        // of what came of decisions
+	asleep   perdure.Hash          // the decision to sleep that stands
+	beside   []perdure.Wake        // those that another came before
 }
 
 func (r *recorder) add(e *perdure.Entry) {
 	switch c := e.Content().(type) {
 	case perdure.Advice:
-		r.proposed[e.Name] = c.Actions
+		r.proposed[e.Name] = c
 	case perdure.Decision:
 		r.decision(e, &c)
 	case perdure.Outcome:
@@ -80,22 +93,21 @@ func (r *recorder) add(e *perdure.Entry) {
 }
 
 func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
-	act := d.Action
-	if p := r.proposed[d.Advice]; act == nil && d.Index >= 0 && d.Index < int64(len(p)) {
-		act = p[d.Index]
+	act, of := d.Action, r.proposed[d.Advice]
+	if act == nil && d.Index >= 0 && d.Index < int64(len(of.Actions)) {
+		act = of.Actions[d.Index]
 	}
 	if w, ok := act.(perdure.Wake); ok {
-		if d.Verdict.Answer != perdure.Allow {
-			return
+		if d.Verdict.Answer == perdure.Allow {
+			r.wake(w)
 		}
-		more := map[string]any{}
-		var data perdure.Data
-		if len(w.By) > 0 {
-			ev := r.events[w.By[0]]
-			data, more["event"], more["by"] = ev.Data, ev.Name, ev.By
-		}
-		r.record(r.decided[w.Sleep], perdure.OK, data, w.Note, more)
 		return
+	}
+	if _, ok := act.(perdure.Sleep); ok && d.Verdict.Answer == perdure.Allow {
+		r.asleep = e.Name
+	}
+	if !of.Apart && !slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+		r.followed(of.Seen)
 	}
 	call := callOf(act)
 	if d.Verdict.Answer == perdure.Deny && r.came[call] {
@@ -113,6 +125,45 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 		}
 	}
 }
+
+// wake notes what ended a sleep. Of wakes of several copies the first counts, as in the fold, unless the script went on
+// from another.
+func (r *recorder) wake(w perdure.Wake) {
+	if w.Sleep != r.asleep {
+		r.beside = append(r.beside, w)
+		return
+	}
+	r.asleep = perdure.Hash{}
+	r.awoke(w)
+}
+
+// followed notes that an advice counts that has seen events: the script went on from a wake by them.
+func (r *recorder) followed(seen []perdure.Hash) {
+	r.beside = slices.DeleteFunc(r.beside, func(w perdure.Wake) bool {
+		is := slices.ContainsFunc(w.By, func(h perdure.Hash) bool { return slices.Contains(seen, h) })
+		if is {
+			r.awoke(w)
+		}
+		return is
+	})
+}
+
+// awoke records the end of a sleep.
+func (r *recorder) awoke(w perdure.Wake) {
+	more := map[string]any{}
+	var data perdure.Data
+	if len(w.By) > 0 {
+		ev := r.events[w.By[0]]
+		data, more["event"], more["by"] = ev.Data, ev.Name, ev.By
+	}
+	call := r.decided[w.Sleep]
+	r.record(call, perdure.OK, data, w.Note, more)
+	if p, ok := parsePlace(call); ok && len(w.By) > 0 {
+		r.woke = append(slices.DeleteFunc(r.woke, p.is), awake{p, w.By})
+	}
+}
+
+func (p place) is(w awake) bool { return p.same(w.place) }
 
 func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 	switch n := ev.Notice.(type) {

@@ -247,8 +247,9 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		at, left = resumed(before)
 	}
 	if at.over() {
-		return perdure.Advice{Seen: seen(f)}, nil // it has said so before, and was not let end
+		return perdure.Advice{Seen: past.seen(f, at)}, nil // it has said so before, and was not let end
 	}
+	seen := past.seen(f, at)
 	n, round := at.turn, at.round+1
 	if n == 0 || round > s.rounds(n) {
 		n, round = n+1, 1
@@ -266,18 +267,18 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 			return expand(text, at, vars)
 		}, n, round)
 		if err != nil {
-			return ending(f, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
+			return ending(seen, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
 		}
 		if left != nil {
 			if advice.Actions = only(advice.Actions, left); len(advice.Actions) == 0 {
 				continue // the script was changed since
 			}
 		}
-		advice.Seen = seen(f)
+		advice.Seen = seen
 		action.Since(f, advice.Actions)
 		return advice, nil
 	}
-	return ending(f, perdure.OK, "the script is over"), nil
+	return ending(seen, perdure.OK, "the script is over"), nil
 }
 
 // forkedFrom is the agents a fork descends from as they were where each was forked, the nearest first; none for who is
@@ -306,17 +307,21 @@ func (s *Advisor) rounds(n int) int64 {
 }
 
 // ending is the advice to end.
-func ending(f *perdure.Fold, signal perdure.Signal, note string) perdure.Advice {
-	return perdure.Advice{Seen: seen(f), Actions: []perdure.Action{perdure.End{Signal: signal, Note: note,
+func ending(seen []perdure.Hash, signal perdure.Signal, note string) perdure.Advice {
+	return perdure.Advice{Seen: seen, Actions: []perdure.Action{perdure.End{Signal: signal, Note: note,
 		Call: overCall}}}
 }
 
-// seen are the events that have woken the agent. The others stay, so that a later turn can still sleep until one of
-// them.
-func seen(f *perdure.Fold) []perdure.Hash {
+// seen are the events that have woken the agent, and those of the wake that the script goes on from, which may not be
+// the one that counts where copies met. The others stay, so that a later turn can still sleep until one of them.
+func (p *past) seen(f *perdure.Fold, at place) []perdure.Hash {
 	out := []perdure.Hash{}
+	var by []perdure.Hash
+	if i := slices.IndexFunc(p.woke, at.is); i >= 0 {
+		by = p.woke[i].by
+	}
 	for _, m := range f.Inbox {
-		if m.Spent {
+		if m.Spent || slices.Contains(by, m.Event) {
 			out = append(out, m.Event)
 		}
 	}

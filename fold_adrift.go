@@ -1,0 +1,233 @@
+package perdure
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/internal/ruling"
+)
+
+// What a copy of an agent proposed is not done where the seat is (see fromCopyOf), so what the copy was told has not
+// been acted on, though its advice names it as seen. It counts as unseen until an advice that counts names it. It has
+// left the inbox, as everybody folds it, and is remembered with the fold in memory, as if there had been no room for it
+// (see fallen). Advice of a copy counts once all it proposed was decided in the copy; advice of a place that lost the
+// seat, if something of it was decided there that must happen once.
+//
+// An event wakes an agent once. Of wakes on two branches the first in fold order counts, and the advisor may have been
+// asked after the other. So an advice that counts takes back the wakes that it did not know of: their events may wake
+// the agent again. No snapshot is written meanwhile (see hides).
+
+// sight is what an advice that may not count has seen.
+type sight struct {
+	advice Hash
+	apart  bool
+	epoch  int64 // of the seat where it was asked for
+	seen   []Hash
+	left   []Hash    // spent by wakes that it did not know of
+	took   []Message // what it took out of the inbox where the seat was: the seat may move before anything is done
+	done   []bool    // what was decided of it
+	cut    bool      // some of it was not done because it is outdated
+}
+
+// woken says of a message in the inbox whether it has woken the agent, where that is not what the fold says.
+type woken struct {
+	event Hash
+	spent bool
+}
+
+// see takes what an advice has seen out of the inbox.
+func (f *Fold) see(e *Entry, a *Advice) {
+	beside := len(f.Heads) > 1 // what is not in its past
+	s := sight{advice: e.Name, apart: a.Apart, epoch: a.Epoch, seen: a.Seen, done: make([]bool, len(a.Actions))}
+	if len(a.Actions) == 0 || !f.fromCopyOf(&proposals{Epoch: a.Epoch, Apart: a.Apart}) {
+		if len(a.Actions) > 0 && a.Epoch != 0 && len(a.Seen) > 0 {
+			s.took = f.among(oneOf(a.Seen))
+		}
+		f.leaveInbox(a.Seen)
+		if len(s.took) > 0 {
+			f.sights = pushed(f.sights, s, maxSights)
+		}
+		if beside {
+			f.unspend(f.spent(nil))
+		} else if len(f.drifted) > 0 && len(a.Seen) < maxSeen { // before nodes knew of this, they named none of it
+			is := oneOf(f.drifted)
+			f.refall(func(m *Message) bool { return !m.Spent || !is(m.Event) })
+		}
+		return
+	}
+	if beside {
+		s.left = f.spent(oneOf(a.Seen))
+	}
+	f.drift(oneOf(a.Seen))
+	if len(s.seen)+len(s.left) > 0 {
+		f.sights = pushed(f.sights, s, maxSights)
+	}
+}
+
+// spent are the unseen events that have woken the agent, but for some.
+func (f *Fold) spent(but func(Hash) bool) (events []Hash) {
+	for _, m := range f.Unseen() {
+		if m.Spent && (but == nil || !but(m.Event)) {
+			events = append(events, m.Event)
+		}
+	}
+	return events
+}
+
+// among are the unseen events of these names.
+func (f *Fold) among(is func(Hash) bool) (found []Message) {
+	for _, m := range f.Unseen() {
+		if is(m.Event) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// drift takes messages out of the inbox that only an advice has seen which may not count.
+func (f *Fold) drift(seen func(Hash) bool) {
+	for _, m := range f.Unseen() {
+		if seen(m.Event) && !slices.Contains(f.drifted, m.Event) {
+			f.drifted = pushed(f.drifted, m.Event, maxFallen)
+			if find(f, f.Inbox, func(in *Message) bool { return in.Event == m.Event }) >= 0 {
+				f.fall(m)
+			}
+		}
+	}
+	f.outOfInbox(seen)
+	f.judged = new(judged)
+}
+
+// decides notes a decision about an advice that may not count, and finds out whether it does.
+func (f *Fold) decides(d *Decision) {
+	if len(f.sights) == 0 || d.Advice.IsZero() {
+		return
+	}
+	i := find(f, f.sights, func(s *sight) bool { return s.advice == d.Advice })
+	if i < 0 || d.Index < 0 || d.Index >= int64(len(f.sights[i].done)) {
+		return
+	}
+	s := f.sights[i]
+	s.done = slices.Clone(s.done)
+	s.done[d.Index] = true
+	if slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+		s.cut = true
+	}
+	once := d.Verdict.Answer != Deny && (len(d.Child) > 0 || d.Effect == Once)
+	switch {
+	case once || !s.cut && !slices.Contains(s.done, false): // it counts
+		f.leaveInbox(s.seen)
+		f.unspend(s.left)
+	case s.cut && s.apart: // it never will
+	default:
+		if s.cut {
+			f.adrift(s.took)
+			s.took = nil
+		}
+		f.sights = replaced(f.sights, i, s)
+		return
+	}
+	f.sights = slices.Delete(slices.Clone(f.sights), i, i+1)
+}
+
+// heed forgets what advice of which nothing may be done has seen, once another advice that counts has.
+func (f *Fold) heed(seen func(Hash) bool) {
+	twice := func(m Message) bool {
+		return seen(m.Event) || slices.ContainsFunc(f.twins, func(t twin) bool {
+			return t.first == m.Event && seen(t.second)
+		})
+	}
+	for i := range f.sights {
+		if s := f.sights[i]; slices.ContainsFunc(s.took, twice) {
+			s.took = slices.DeleteFunc(slices.Clone(s.took), twice)
+			f.sights = replaced(f.sights, i, s)
+		}
+	}
+}
+
+// unseated remembers what advice has seen that was asked for where the seat was before.
+func (f *Fold) unseated() {
+	for i := range f.sights {
+		if s := f.sights[i]; len(s.took) > 0 && s.epoch != f.Seats[0].Epoch {
+			f.adrift(s.took)
+			s.took = nil
+			f.sights = replaced(f.sights, i, s)
+		}
+	}
+}
+
+// adrift remembers messages again that an advice had seen of which nothing is done, because the seat has moved.
+func (f *Fold) adrift(took []Message) {
+	for _, m := range took {
+		if !slices.Contains(f.drifted, m.Event) {
+			f.drifted = pushed(f.drifted, m.Event, maxFallen)
+			f.fall(m)
+		}
+	}
+	f.judged = new(judged)
+}
+
+// unspend lets events wake the agent again.
+func (f *Fold) unspend(events []Hash) {
+	if len(events) == 0 {
+		return
+	}
+	f.respend(oneOf(events), false)
+	f.judged = new(judged)
+}
+
+// respend says whether messages have woken the agent, whatever the fold says.
+func (f *Fold) respend(is func(Hash) bool, spent bool) {
+	f.refall(func(m *Message) bool {
+		if is(m.Event) {
+			m.Spent = spent
+		}
+		return true
+	})
+	f.work += int64(len(f.Inbox))
+	for i := range f.Inbox {
+		if m := &f.Inbox[i]; is(m.Event) && f.wokeBy(m) != spent {
+			f.unmark(func(h Hash) bool { return h == m.Event })
+			if m.Spent != spent {
+				f.marks = pushed(f.marks, woken{m.Event, spent}, maxInbox)
+			}
+		}
+	}
+}
+
+// wokeBy reports whether a message of the inbox has woken the agent.
+func (f *Fold) wokeBy(m *Message) bool {
+	for i := range f.marks {
+		if f.marks[i].event == m.Event {
+			return f.marks[i].spent
+		}
+	}
+	return m.Spent
+}
+
+// wakes notes that events have woken the agent, of which the inbox may hold those that they repeat.
+func (f *Fold) wakes(is func(Hash) bool) {
+	f.unmark(is) // the fold says so, too
+	if len(f.twins) == 0 {
+		return
+	}
+	f.work += int64(len(f.twins))
+	for _, t := range f.twins {
+		if is(t.second) && !is(t.first) {
+			f.respend(func(h Hash) bool { return h == t.first }, true)
+		}
+	}
+}
+
+// unmark forgets marks of messages.
+func (f *Fold) unmark(is func(Hash) bool) {
+	if len(f.marks) > 0 {
+		f.marks = slices.DeleteFunc(slices.Clone(f.marks), func(m woken) bool { return is(m.event) })
+	}
+}
+
+// sighted puts the name of the last advice where what it has seen is remembered.
+func (f *Fold) sighted(name Hash) {
+	if n := len(f.sights); n > 0 && f.sights[n-1].advice.IsZero() {
+		f.sights[n-1].advice = name
+	}
+}
