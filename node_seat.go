@@ -62,8 +62,8 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 // GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or
 // any if that is zero. A seat that is free, or was handed over to this store, is taken first. From then on nothing is
 // done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work
-// on it. To give what was given before, and not taken, changes nothing; what was given to whoever takes it first is not
-// given to a key as well (ErrDenied): two could take it.
+// on it. To give what was given before, and not taken, changes nothing; what was given to somebody is not given to
+// somebody else as well (ErrDenied): two could take it.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
@@ -77,6 +77,10 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 			return nil, nil
 		case !free && f.SeatLoose():
 			return nil, fmt.Errorf("%w: its seat was handed over already, to whoever takes it first", ErrDenied)
+		case !free && f.Seats[0].Given:
+			return nil, WithHint(fmt.Errorf("%w: its seat was handed over already, to key %s", ErrDenied,
+				f.Seats[0].To.Short()), "hand it over to that key again, which changes nothing; if its node never got "+
+				"it, and never will, take the seat back first: perdure seat take")
 		}
 		if err := f.keepsSeat(TimeOf(time.Now())); err != nil {
 			return nil, err

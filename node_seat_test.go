@@ -177,6 +177,12 @@ func TestOnlyWhoItIsForTakesTheSeat(t *testing.T) {
 	if p.paid() != 0 {
 		t.Error("somebody else took the seat")
 	}
+	if err := p.a.GiveSeat(t.Context(), p.id, p.b.Key.Key(), ""); !errors.Is(err, perdure.ErrDenied) {
+		t.Errorf("what was handed over to one key is handed over to another: %v", err)
+	}
+	if err := p.a.TakeSeat(t.Context(), p.id, "it never arrived"); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.a.GiveSeat(t.Context(), p.id, p.b.Key.Key(), ""); err != nil {
 		t.Fatal(err)
 	}

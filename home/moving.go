@@ -10,11 +10,13 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// taker is the key of the node that a place has, to which seats are handed over; zero: whoever takes the agents from a
-// folder.
+// taker is the key of the node that a place has, to which seats are handed over. A folder has none: all who read it
+// would have the seat.
 func (p *Peer) taker(ctx context.Context) (perdure.Key, error) {
 	if p.server == nil {
-		return perdure.Key{}, nil
+		return perdure.Key{}, perdure.WithHint(fmt.Errorf("%w: a folder has no node that could take the seat: every "+
+			"home that reads it would have it, and what must happen once could happen twice", perdure.ErrDenied),
+			"name who is to have it: perdure export AGENT FILE --move --for KEY; or push without --move")
 	}
 	a, err := p.About(ctx)
 	switch {
@@ -67,8 +69,8 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	l.moves = true // this is the one copy that leaves with the seat
 	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	if err != nil {
-		return s, perdure.WithHint(err, "its seat was handed over: run the same command again, or take it back with "+
-			"perdure seat take "+id.Short()+" --yes --why TEXT")
+		return s, perdure.WithHint(err, "its seat was handed over, and may have arrived: run the same command again, "+
+			"which does no harm; if that never works, look there before you take the seat back (perdure seat take)")
 	}
 	if last.Pushed != nil { // signed, over all heads that are there now
 		s.Before, s.Synced, s.Moved = before.Pushed, last, true
@@ -88,11 +90,17 @@ func (l Local) giveSeat(ctx context.Context, id perdure.AgentID, to perdure.Key)
 	if err != nil {
 		return err
 	}
+	if scope := a.Fold().Charter.Scope; !d.Node.Trusted().Allows(to, perdure.MayAuthor, scope) {
+		return perdure.WithHint(fmt.Errorf("%w: what the node there does would not count here: it signs with key %s, "+
+			"which is not trusted", perdure.ErrDenied, to.Short()),
+			"if you trust it: perdure key trust "+to.String()+" --rights author --scope "+scope+
+				"; or push without --move")
+	}
 	err = d.Node.GiveSeat(ctx, id, to, "")
 	switch {
 	case errors.Is(err, perdure.ErrConflict):
 		return perdure.WithHint(err, "a node is at work on it: wait, or pause it with perdure pause "+view.Callable(a))
-	case errors.Is(err, perdure.ErrDenied):
+	case errors.Is(err, perdure.ErrDenied) && !errors.As(err, new(*perdure.Hint)):
 		return perdure.WithHint(err, "only the store that has the seat can hand it over: perdure seat show "+
 			view.Callable(a))
 	}

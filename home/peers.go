@@ -83,6 +83,8 @@ func (p *PeerConfig) check() error {
 		return openURL(p.URL)
 	case p.Dir != "" && (p.Key != "" || p.Token != ""):
 		return errors.New("key and token are for a url")
+	case p.Key != "" && strings.HasPrefix(p.URL, "http:"):
+		return errUnpinned
 	case !way:
 		return errors.New("way: want both, push or pull")
 	case p.Every < 0:
@@ -94,6 +96,9 @@ func (p *PeerConfig) check() error {
 	}
 	return nil
 }
+
+// errUnpinned says that a key cannot be asked for.
+var errUnpinned = errors.New("a server shows its key only over https: write https://…, or leave the key out")
 
 // IsURL reports whether a word is where a server is.
 func IsURL(word string) bool {
@@ -125,6 +130,9 @@ func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
 	if IsURL(word) {
 		if err := openURL(word); err != nil {
 			return PeerConfig{}, err
+		}
+		if key != "" && strings.HasPrefix(word, "http:") {
+			return PeerConfig{}, perdure.Invalid(errUnpinned)
 		}
 		return PeerConfig{Name: word, URL: word, Key: key}, nil
 	}

@@ -90,7 +90,7 @@ func (w *world) resumed(token, agent string, last int) (got []perdure.Hash) {
 	defer stop()
 	after, cuts := "start", 0
 	for {
-		left := rand.IntN(9) + 1
+		left := rand.IntN(5) + 1
 		for l, err := range w.client(token, nil).Tail(ctx, client.Tail{Agent: agent, After: after}) {
 			if err != nil {
 				w.t.Fatal(err)

@@ -191,12 +191,14 @@ type streamInfo struct {
 		Name     string `json:"name"`
 		Leader   string `json:"leader"`
 		Replicas []struct {
-			Name string `json:"name"`
+			Name    string `json:"name"`
+			Offline bool   `json:"offline"`
 		} `json:"replicas"`
 	} `json:"cluster"`
 }
 
-// servers are the names of those that keep a copy.
+// servers are the names of those that keep a copy. One that is down acknowledges nothing, and cannot be asked how it is
+// set up.
 func (i *streamInfo) servers() (out []string) {
 	if i.Cluster == nil {
 		return nil
@@ -205,7 +207,9 @@ func (i *streamInfo) servers() (out []string) {
 		out = append(out, i.Cluster.Leader)
 	}
 	for _, r := range i.Cluster.Replicas {
-		out = append(out, r.Name)
+		if !r.Offline {
+			out = append(out, r.Name)
+		}
 	}
 	return out
 }

@@ -37,6 +37,7 @@ func (f *follower) start(from uint64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.cancel, f.done, f.more = cancel, make(chan struct{}), make(chan struct{})
 	f.cfg.InactiveThreshold = idleConsumer
+	f.cfg.MaxResetAttempts = 1 // it is begun again here: the library would not hear that it is to stop
 	if from > 0 {
 		f.pos = from - 1
 		f.cfg.DeliverPolicy, f.cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, from
