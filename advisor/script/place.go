@@ -71,13 +71,13 @@ func callOf(act perdure.Action) string {
 	return perdure.CallOf(act)
 }
 
-// place is where a script stands: at the last advice, unless that was asked for elsewhere, or copies were apart. Then
-// the furthest turn that any of them has decided says how far the script has come: one that was behind is not to do
-// again what another did.
+// place is where a script stands: at the last advice, unless that was asked for elsewhere or in a copy, which may not
+// have been let do it, or copies were apart. Then the furthest turn that any of them has decided says how far the
+// script has come: one that was behind is not to do again what another did.
 func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	f := a.Fold()
 	n := len(f.Proposals)
-	elsewhere := n > 0 && a.Epoch() != 0 && f.Proposals[n-1].Epoch != a.Epoch()
+	elsewhere := n > 0 && (f.Proposals[n-1].Apart || a.Epoch() != 0 && f.Proposals[n-1].Epoch != a.Epoch())
 	if n == 0 || !elsewhere && a.Straight() {
 		return placeOf(f), nil
 	}
