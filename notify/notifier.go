@@ -307,7 +307,8 @@ func (c *courier) handle(ctx context.Context, item perdure.Item) (bool, error) {
 		if past || !c.d.wants(&e) || e.Once && slices.Contains(c.at.Once, e.ID) {
 			continue
 		}
-		if err := c.deliver(ctx, c.d.shaped(e)); err != nil {
+		taken, err := c.deliver(ctx, c.d.shaped(e))
+		if err != nil {
 			return sent, err
 		}
 		if e.Once {
@@ -316,7 +317,9 @@ func (c *courier) handle(ctx context.Context, item perdure.Item) (bool, error) {
 			}
 		}
 		sent = true
-		c.at.Sent++
+		if c.at.Fault = ""; taken {
+			c.at.Sent++
+		}
 	}
 	return sent, nil
 }
@@ -327,7 +330,7 @@ func pressing(e *Event) bool {
 }
 
 // deliver sends an event, again and again until it is taken or given up. An error is why it could not be told which.
-func (c *courier) deliver(ctx context.Context, e Event) error {
+func (c *courier) deliver(ctx context.Context, e Event) (taken bool, err error) {
 	tries := c.d.Tries
 	if tries <= 0 {
 		tries = defaultTries
@@ -337,17 +340,17 @@ func (c *courier) deliver(ctx context.Context, e Event) error {
 		if err == nil {
 			c.n.log().Debug("notified", "destination", c.d.Name, "event", e.Kind(), "agent", e.Data.Agent.Short(),
 				"tries", try)
-			return nil
+			return true, nil
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 		var f *Failure
 		errors.As(err, &f)
 		if f != nil && f.Final || try >= tries {
 			c.n.log().Error("gave up a notification", "destination", c.d.Name, "event", e.Kind(), "agent",
 				e.Data.Agent.Short(), "tries", try, "err", err)
-			return c.files.bury(Letter{Event: e, At: perdure.TimeOf(time.Now()), Tries: try, Why: err.Error()})
+			return false, c.files.bury(Letter{Event: e, At: perdure.TimeOf(time.Now()), Tries: try, Why: err.Error()})
 		}
 		after := c.n.backoff(try)
 		if f != nil {
@@ -355,8 +358,13 @@ func (c *courier) deliver(ctx context.Context, e Event) error {
 		}
 		c.n.log().Warn("a notification was not taken", "destination", c.d.Name, "event", e.Kind(), "try", try, "again",
 			after.Round(time.Millisecond), "err", err)
+		if c.at.Fault = err.Error(); try == 1 { // so that people see it meanwhile
+			if err := c.keep(ctx); err != nil {
+				return false, err
+			}
+		}
 		if !wait(ctx, nil, after) {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 }
@@ -386,6 +394,7 @@ type Status struct {
 	Dead    []Letter     `json:"dead,omitempty"`
 	Dropped int64        `json:"dropped,omitempty"` // events given up that are not kept any more
 	Told    bool         `json:"told"`              // it has been begun with
+	Fault   string       `json:"fault,omitempty"`   // why it has not taken the next event yet
 }
 
 // Statuses say how the destinations stand. It changes nothing.
@@ -405,8 +414,8 @@ func (n *Notifier) Statuses(ctx context.Context) ([]Status, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = Status{Name: d.Name, Sent: p.Sent, Last: p.Last, Behind: told &&
-			p.At < end, Dead: dead.Letters, Dropped: dead.Dropped, Told: told}
+		out[i] = Status{Name: d.Name, Sent: p.Sent + dead.Sent, Last: max(p.Last, dead.Last), Behind: told &&
+			p.At < end, Dead: dead.Letters, Dropped: dead.Dropped, Told: told, Fault: p.Fault}
 	}
 	return out, nil
 }

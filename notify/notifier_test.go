@@ -194,7 +194,7 @@ func TestWhatIsNotTakenIsGivenUpAndCanBeSentAgain(t *testing.T) {
 	}
 	all, err := n.Statuses(t.Context())
 	if err != nil || len(all) != 1 || len(all[0].Dead) != 2 || all[0].Dead[0].Tries != 4 ||
-		all[0].Dead[1].Why != "never" || all[0].Behind || all[0].Sent != 5 {
+		all[0].Dead[1].Why != "never" || all[0].Behind || all[0].Sent != 3 || all[0].Fault != "" {
 		t.Fatalf("statuses %+v, %v", all, err)
 	}
 	if taken, err := n.Retry(t.Context(), &n.Destinations[0]); taken != 0 || err == nil {
@@ -204,12 +204,26 @@ func TestWhatIsNotTakenIsGivenUpAndCanBeSentAgain(t *testing.T) {
 	if taken, err := n.Retry(t.Context(), &n.Destinations[0]); taken != 2 || err != nil {
 		t.Errorf("sent again: %d, %v", taken, err)
 	}
-	if all, err = n.Statuses(t.Context()); err != nil || len(all[0].Dead) != 0 {
+	if all, err = n.Statuses(t.Context()); err != nil || len(all[0].Dead) != 0 || all[0].Sent != 5 {
 		t.Errorf("left: %+v, %v", all, err)
 	}
 	if got := b.summaries(); !slices.Equal(got, []string{"0", "2", "4", "1", "3"}) {
 		t.Errorf("got %v", got)
 	}
+}
+
+func TestWhyNothingIsTakenIsSaidMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	id := w.agent()
+	b := &box{refuse: func(int, *Event) error { return errors.New("down") }}
+	n := &Notifier{Destinations: []Destination{{Name: "ops", Sender: b, Tries: 1000}}}
+	defer w.start(n)()
+	w.begun("ops")
+	w.happen(id, 1)
+	eventually(t, "what is wrong", func() bool {
+		all, err := n.Statuses(t.Context())
+		return err == nil && all[0].Fault == "down" && all[0].Sent == 0
+	})
 }
 
 func TestDeadLettersAreBounded(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -25,6 +26,8 @@ type position struct {
 
 	Once []string `json:"once,omitempty"` // ids of what is sent only once
 	Sent int64    `json:"sent"`           // so far
+	// Fault is why the next event has not been taken yet; empty: it was, or nobody has tried.
+	Fault string `json:"fault,omitempty"`
 }
 
 const (
@@ -48,6 +51,9 @@ type Letter struct {
 type letters struct {
 	Letters []Letter `json:"letters,omitempty"`
 	Dropped int64    `json:"dropped,omitempty"` // how many more there were
+
+	Sent int64        `json:"sent,omitempty"` // how many were taken after all
+	Last perdure.Time `json:"last,omitempty"` // when
 }
 
 // files are those of a destination in a folder.
@@ -120,7 +126,9 @@ func (f files) raise(ids map[string]bool) error {
 		if err != nil {
 			return err
 		}
+		before := len(all.Letters)
 		all.Letters = slices.DeleteFunc(all.Letters, func(o Letter) bool { return ids[o.Event.ID] })
+		all.Sent, all.Last = all.Sent+int64(before-len(all.Letters)), perdure.TimeOf(time.Now())
 		return write(f.path("dead.json"), all)
 	})
 }

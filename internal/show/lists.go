@@ -61,11 +61,11 @@ func Tokens(w io.Writer, all []home.TokenView) error {
 func Destinations(w io.Writer, all []notify.Status) error {
 	t := term.Table{Head: []string{"DESTINATION", "TOLD", "LAST", "GIVEN UP", "WHY"}, Fold: true}
 	for _, s := range all {
-		last, why := "-", ""
+		last, why := "-", s.Fault
 		if s.Last != 0 {
 			last = view.Moment(s.Last, time.Now())
 		}
-		if len(s.Dead) > 0 {
+		if len(s.Dead) > 0 && why == "" {
 			why = s.Dead[len(s.Dead)-1].Why
 		}
 		t.Add(s.Name, strconv.FormatInt(s.Sent, 10), last, strconv.FormatInt(int64(len(s.Dead))+s.Dropped, 10), why)
