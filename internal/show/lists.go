@@ -45,7 +45,7 @@ func Agents(w io.Writer, found []home.Listed, now time.Time) error {
 // Tokens prints tokens as a table; the verbs, of which there may be many, go on below.
 func Tokens(w io.Writer, all []home.TokenView) error {
 	s, now := term.StyleOf(w), time.Now()
-	t := term.Table{Head: []string{"ID", "NAME", "KEY", "SCOPE", "EXPIRES", "VERBS"}, Fold: true,
+	t := term.Table{Head: []string{"ID", "NAME", "KEY", "SCOPE", "EXPIRES", "VERBS"}, Fold: true, Whole: "ID",
 		Tint: []func(string) string{s.Dim, nil, s.Dim}}
 	for _, one := range all {
 		key := "-"

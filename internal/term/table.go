@@ -13,7 +13,7 @@ type Table struct {
 	Head []string
 	Rows [][]string
 	Tint []func(string) string // of each column, if any
-	Fold bool                  // the last column goes on below, on a terminal that is too narrow for it
+	Fold bool                  // the last column goes on below, on a terminal too narrow for it
 
 	Drop  []string // heads of columns that a terminal too narrow for all is not shown, the first of them first
 	Whole string   // the head of a column that is never cut: people copy from it
@@ -45,11 +45,13 @@ func (t *Table) Write(w io.Writer) error {
 		}
 	}
 	s, columns := StyleOf(w), WidthOf(w)
-	if !t.Fold {
+	if whole := slices.Index(t.Head, t.Whole); t.Fold {
+		fit(width[:len(width)-1], whole, columns) // the last goes on below
+	} else {
 		if less := t.narrowed(width, columns); less != nil {
 			return less.Write(w)
 		}
-		fit(width, slices.Index(t.Head, t.Whole), columns)
+		fit(width, whole, columns)
 	}
 	var b strings.Builder
 	for r, row := range all {
@@ -61,7 +63,7 @@ func (t *Table) Write(w io.Writer) error {
 				line.Reset()
 				break
 			}
-			cell = shortened(cell, width[i], t.Fold)
+			cell = shortened(cell, width[i])
 			pad := ""
 			if i < len(row)-1 {
 				pad = strings.Repeat(" ", width[i]-columnsOf(cell)+2)
@@ -156,9 +158,9 @@ func fit(width []int, whole, columns int) {
 	}
 }
 
-// shortened is a cell that fits its column; one that is folded fits below.
-func shortened(cell string, width int, fold bool) string {
-	if fold || strings.Contains(cell, ownMark) || Columns(cell) <= width {
+// shortened is a cell that fits its column.
+func shortened(cell string, width int) string {
+	if strings.Contains(cell, ownMark) || Columns(cell) <= width {
 		return cell
 	}
 	head, _ := breakAt(cell, width-1)

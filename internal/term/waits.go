@@ -58,7 +58,7 @@ func writeBriefly(w io.Writer, one *view.Wait, name string, now time.Time) error
 	if width := WidthOf(w); width > 0 {
 		room = max(width-Columns(name+"  "+one.Kind+"  "+since), minRoom)
 	}
-	_, err := fmt.Fprintln(w, s.Head(name)+"  "+s.Warn(one.Kind)+"  "+shortened(view.OneLine(one.What, 0), room, false)+
+	_, err := fmt.Fprintln(w, s.Head(name)+"  "+s.Warn(one.Kind)+"  "+shortened(view.OneLine(one.What, 0), room)+
 		since)
 	return err
 }

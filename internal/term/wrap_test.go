@@ -27,7 +27,7 @@ func TestACellIsAsWideAsItIsSeen(t *testing.T) {
 	if n := columnsOf(Style{on: true}.Bad("wrong") + "日本"); n != len("wrong")+4 {
 		t.Errorf("got %d columns, want %d", n, len("wrong")+4)
 	}
-	if got := shortened("日本語の目標", 6, false); got != "日本…" {
+	if got := shortened("日本語の目標", 6); got != "日本…" {
 		t.Errorf("got %s", got)
 	}
 }
