@@ -87,6 +87,7 @@ func (h *Home) RunNode(ctx context.Context, n *perdure.Node, version string, log
 	}
 	defer untend()
 	defer h.Enroll(ctx, n, log)()
+	defer SayStopping(ctx, n.Grace, log)()
 	return n.Run(ctx)
 }
 

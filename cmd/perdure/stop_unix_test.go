@@ -126,11 +126,20 @@ func TestATerminatedNodeLetsEffectsEndAndBeginsNone(t *testing.T) {
 
 func terminatedNode(t *testing.T, how os.Signal) {
 	h := newShellHome(t, hold, hold, hold)
-	node, _, _, _ := startPerdure(t, append([]string{"node", "--grace", "1m"}, h.args...)...)
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = said.Close() }()
+	node, _, _ := startPerdureTo(t, said, append([]string{"node", "--grace", "1m"}, h.args...)...)
 	h.until("the first command runs", func() bool { return h.ledger() != "" })
 	if err := node.Process.Signal(how); err != nil {
 		t.Fatal(err)
 	}
+	h.until("the node has heard it", func() bool {
+		text, err := os.ReadFile(said.Name())
+		return err == nil && strings.Contains(string(text), "stopping")
+	})
 	h.until("the command goes on", func() bool { return h.waits() || strings.Contains(h.ledger(), "ended") })
 	if got := exitOf(t, node.Wait()); got != exitOK {
 		t.Errorf("exit code %d", got)

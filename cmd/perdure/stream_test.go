@@ -16,6 +16,15 @@ import (
 func startPerdure(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser, stdout *bufio.Reader,
 	stderr *strings.Builder) {
 	t.Helper()
+	stderr = new(strings.Builder)
+	cmd, stdin, stdout = startPerdureTo(t, stderr, args...)
+	return cmd, stdin, stdout, stderr
+}
+
+// startPerdureTo is startPerdure with a place for what it says beside its output.
+func startPerdureTo(t *testing.T, stderr io.Writer, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser,
+	stdout *bufio.Reader) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -31,12 +40,11 @@ func startPerdure(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCl
 	if err != nil {
 		t.Fatal(err)
 	}
-	stderr = new(strings.Builder)
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, stdin, bufio.NewReader(out), stderr
+	return cmd, stdin, bufio.NewReader(out)
 }
 
 // A harness that sends a line and waits for its verdict must get it, and an interrupt must end the wait for the next
