@@ -170,8 +170,8 @@ func (d *Doctor) notified() {
 			d.say("notify", Unwell, "correct what is wrong, then perdure notify retry "+s.Name,
 				"%s was not told %s, %s", s.Name, view.Several(dead, "event"), last)
 		case s.Fault != "":
-			d.say("notify", Unwell, "correct what is wrong: it is tried again by itself", "%s does not take what it is "+
-				"told: %s", s.Name, s.Fault)
+			d.say("notify", Unwell, "correct what is wrong: it is tried again by itself",
+				"%s does not take what it is told: %s", s.Name, s.Fault)
 		case !s.Told:
 			d.say("notify", Odd, "it is told what happens once perdure node runs here", "%s has been told nothing yet",
 				s.Name)
