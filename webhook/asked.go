@@ -54,8 +54,8 @@ var (
 // minDigits is how many digits of a hash say which is meant.
 const minDigits = 8
 
-// meant is what a post answers, of what the agent asks: what it names, else the only thing it can be for. Nil: the agent
-// asks about nothing.
+// meant is what a post answers, of what the agent asks: what it names, else the only thing it can be for. Nil: it
+// asks nothing.
 func (h *Handler) meant(ctx context.Context, p *post, body *resumption) (*asked, error) {
 	if whole, err := perdure.ParseHash(body.Digest); err == nil && body.Decision == "" {
 		return &asked{digest: whole}, nil // whether that is open, or who was first, the desk says
