@@ -127,8 +127,8 @@ func (f *Fold) telling(h *happened) Event {
 	return ev
 }
 
-// said reports whether an event tells the advisor so. An entry that arrives may carry any name and any id, so every word
-// of it counts.
+// said reports whether an event tells the advisor so. An entry that arrives may carry any name and any id, so every
+// word of it counts.
 func (h *happened) said(ev *Event) bool {
 	want := h.event()
 	return ev.Name == want.Name && ev.By == want.By && (ev.ID == want.ID || ev.ID == "") && ev.Notice == nil &&

@@ -163,8 +163,8 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	return nil
 }
 
-// sits reports whether an action that is not to happen in two copies, or that binds all of them, may be decided here. If
-// not, it returns the step that takes a seat nobody has, or says in rest what keeps it waiting. An agent that has no
+// sits reports whether an action that is not to happen in two copies, or that binds all of them, may be decided here.
+// If not, it returns the step that takes a seat nobody has, or says in rest what keeps it waiting. An agent that has no
 // seat yet need not have one to end.
 func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	switch {

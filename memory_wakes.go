@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/ruling"
 )
 
-// Wakes tells which wakes ended the sleeps of an agent to whoever reads its memory entry by entry, as Ledger tells which
-// outcomes count: it is shown the decisions that count, in fold order, see Reader. Of wakes of several copies the first
-// counts, as in the fold, unless the advisor went on from another. The zero Wakes is ready for use.
+// Wakes tells which wakes ended the sleeps of an agent to whoever reads its memory entry by entry, as Ledger tells
+// which outcomes count: it is shown the decisions that count, in fold order, see Reader. Of wakes of several copies the
+// first counts, as in the fold, unless the advisor went on from another. The zero Wakes is ready for use.
 type Wakes struct {
 	asleep Hash   // the decision to sleep that stands
 	beside []Wake // those that another came before

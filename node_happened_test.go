@@ -185,8 +185,8 @@ func TestAPaymentMadeAgainByWhoKnowsIsNotFlagged(t *testing.T) {
 	}
 }
 
-// Who may write to an agent says something of their own under the name and the id of what a node says of itself. It does
-// not take its place: the advisor is told what happened, once, whenever the other is told.
+// Who may write to an agent says something of their own under the name and the id of what a node says of itself. It
+// does not take its place: the advisor is told what happened, once, whenever the other is told.
 func TestNobodyKeepsTheAdvisorFromHearingThatItHappened(t *testing.T) {
 	for _, lie := range []perdure.Event{{Name: "lie"}, {Name: "happened"}} {
 		for _, early := range []bool{true, false} {

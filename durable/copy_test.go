@@ -9,7 +9,8 @@ import (
 )
 
 // A copy without the seat proposes what must be done once, alone or beside other steps. Where the seat is that is not
-// done, since the copy may not know what was done there; the function has not been refused anything, and is asked again.
+// done, since the copy may not know what was done there; the function has not been refused anything, and is asked
+// again.
 func TestAFunctionTakesNoOutdatedProposalForARefusal(t *testing.T) {
 	pay := func(n *perdure.Node, both bool, done *int) {
 		once := func(context.Context) (string, error) { *done++; return "paid", nil }
