@@ -90,6 +90,7 @@ type Fold struct {
 	doubled     []Doubled  // found among them, and not on record
 	unmade      []unmade   // once effects that were not done, as far as is on record in those entries
 	happened    []happened // those of them that were, and the advisor has not been told
+	made        []made     // once effects that were done, as those entries say
 	fallen      []Message  // left the inbox unseen, among those entries; see drop
 	judged      *judged    // which events filters did not fit
 	fallenBytes int        // of their data
