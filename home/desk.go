@@ -167,7 +167,9 @@ func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestio
 }
 
 // Load is an agent, whoever asks: what the node holds of it, while that is all there is, else derived anew.
-func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) { return d.load(ctx, id) }
+func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
+	return d.load(ctx, id)
+}
 
 // load is what the node holds of an agent, while that is all there is, else derived anew.
 func (d *Desk) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {

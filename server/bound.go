@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// costly are the ends of paths whose answer is made of a whole memory, and can be many times as large as that, by method.
+// costly are the ends of paths whose answer is made of a whole memory, and can be many times as large as that, by
+// method.
 var costly = map[string][]string{
 	http.MethodGet:  {"/entries", "/transcript", "/state", "/diff", "/page"},
 	http.MethodPost: {"/verify", "/explain"},
 }
 
-// places are for requests that read whole memories: a few are under way at a time, however many come, so that they never
-// take more memory than a few take.
+// places are for requests that read whole memories: a few are under way at a time, however many come, so that they
+// never take more memory than a few take.
 type places chan struct{}
 
 func newPlaces() places { return make(places, max(4, runtime.GOMAXPROCS(0))) }

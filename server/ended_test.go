@@ -24,7 +24,11 @@ type lateStore struct {
 	then  func()
 }
 
-func (s *lateStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *lateStore) Entries(
+	ctx context.Context,
+	id perdure.AgentID,
+	after perdure.Cursor,
+) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
 		n := 0
 		for item, err := range s.Store.Entries(ctx, id, after) {
@@ -58,7 +62,8 @@ func TestEndedComesAfterTheLastEntry(t *testing.T) {
 	began, done := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	go func() {
-		for l, err := range w.client(all, nil).Tail(w.t.Context(), client.Tail{Agent: id.String(), Last: 10, Ends: true}) {
+		tail := client.Tail{Agent: id.String(), Last: 10, Ends: true}
+		for l, err := range w.client(all, nil).Tail(w.t.Context(), tail) {
 			if err != nil {
 				done <- err
 				return

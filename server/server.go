@@ -46,7 +46,7 @@ type Server struct {
 
 	Limits Limits
 
-	api  huma.API
+	api    huma.API
 	live   hub
 	gate   gate
 	places places
