@@ -169,6 +169,11 @@ func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestio
 	return d.Home.Explain(ctx, d.Store, at, q)
 }
 
+// Load is an agent, whoever asks: what the node holds of it, while that is all there is, else derived anew.
+func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
+	return d.load(ctx, id)
+}
+
 // load is what the node holds of an agent, while that is all there is, else derived anew.
 func (d *Desk) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
 	if a, err := d.Node.Load(ctx, id); err == nil {
