@@ -19,6 +19,12 @@ type Peer interface {
 	Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (*Receipt, error)
 }
 
+// Knower is a Peer that can say what it has of what another place offers, see Known. Then only what it lacks is asked
+// for.
+type Knower interface {
+	Known(ctx context.Context, o Offer) (recent []perdure.Hash, all bool, err error)
+}
+
 // Way is in which direction agents pass.
 type Way uint8
 
@@ -85,6 +91,13 @@ func pass(ctx context.Context, from, to Peer, has, lacks *Offer, s *Synced) (*Re
 	case has.Kept != "":
 		s.Kept = has.Kept
 		return nil, nil
+	}
+	if k, ok := to.(Knower); ok && lacks.Has() {
+		recent, all, err := k.Known(ctx, *has)
+		if err != nil || all {
+			return nil, err
+		}
+		lacks.Recent = recent
 	}
 	receipt, err := to.Take(ctx, has.Agent, from.Missing(ctx, *lacks))
 	if err != nil || receipt.Entries == 0 {
