@@ -240,7 +240,8 @@ func unreached(server string, err error) error {
 	case errors.As(err, &given):
 		hint = given.Do
 	case errors.As(err, &unknown):
-		hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints it there"
+		hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints it " +
+			"there"
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // as Go's clients say it
 		err, hint = errors.New("it does not speak TLS"), "write http:// in place of https://, or start it with --tls"
 	case errors.As(err, &step) && step.Op == "dial":

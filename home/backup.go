@@ -42,8 +42,8 @@ func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backe
 	if !ok {
 		err := perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
 		if h.remote != "" {
-			hint := "copy its agents with perdure copy --from " + view.Pasted(Shown(h.remote)) + " --to PATH, also while " +
-				"it is in use"
+			hint := "copy its agents with perdure copy --from " + view.Pasted(Shown(h.remote)) + " --to PATH, also " +
+				"while it is in use"
 			if isPostgres(h.Scheme) {
 				hint += "; or the database with pg_dump"
 			}

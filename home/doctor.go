@@ -197,8 +197,8 @@ func (d *Doctor) store() (newest perdure.Time) {
 	return newest
 }
 
-// storeFix is what to do about a store that cannot be used: what the error says, if it does. A store of a newer version,
-// or on a server that does not answer, is not damaged, and is not to be replaced by an older one.
+// storeFix is what to do about a store that cannot be used: what the error says, if it does. A store of a newer
+// version, or on a server that does not answer, is not damaged, and is not to be replaced by an older one.
 func (d *Doctor) storeFix(err error) string {
 	var hint *perdure.Hint
 	if errors.As(err, &hint) && !strings.Contains(hint.Do, "doctor --repair") {

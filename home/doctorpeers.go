@@ -49,7 +49,8 @@ func (d *Doctor) reachable(p PeerConfig) bool {
 		err = open.Close()
 	}
 	if err != nil {
-		d.say("peer "+p.Name, Unwell, "correct it in "+NodeFileName+"; perdure help node.yaml describes peers", "%v", err)
+		d.say("peer "+p.Name, Unwell, "correct it in "+NodeFileName+"; perdure help node.yaml describes peers", "%v",
+			err)
 	}
 	return err == nil
 }

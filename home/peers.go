@@ -57,8 +57,8 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 	}
 	for _, scope := range file.Scopes {
 		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
-			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir, NodeFileName),
-				err)), "perdure help node.yaml describes scopes")
+			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir,
+				NodeFileName), err)), "perdure help node.yaml describes scopes")
 		}
 	}
 	for i := range file.Peers {

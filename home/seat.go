@@ -145,8 +145,8 @@ func stillOut(name string, to perdure.Key) error {
 		return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w", name, perdure.ErrDenied, ErrFileOut),
 			"make sure that nobody has imported it, destroy it and its copies, and add --yes")
 	}
-	return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w %s: its node may have taken it, and what must happen "+
-		"once can happen twice", name, perdure.ErrDenied, ErrHandedOver, to.Short()), "look there first (perdure "+
+	return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w %s: its node may have taken it, and what must "+
+		"happen once can happen twice", name, perdure.ErrDenied, ErrHandedOver, to.Short()), "look there first (perdure "+
 		"nodes "+name+"); if the agent never arrived there, and nobody can bring it there any more, add --yes")
 }
 

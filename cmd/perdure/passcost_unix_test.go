@@ -117,7 +117,7 @@ func TestWhyAServerCannotBeAskedIsSaid(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{safe.url, "--server-key", key}, []string{"the server is not the one with key", "somebody in between"}},
+		{[]string{safe.url, "--server-key", key}, []string{"is not the one with key", "somebody in between"}},
 		{[]string{strings.Replace(plain.url, "http:", "https:", 1)}, []string{"does not speak TLS", "write http://"}},
 		{[]string{plain.url + "/v1"}, []string{"leave /v1 out"}},
 		{[]string{"http://127.0.0.1:1"}, []string{"see that a perdure server runs there"}},

@@ -38,8 +38,8 @@ type Options struct {
 // DefaultPatience is how long a call waits for a server that cannot be reached: a restart and a failover are shorter.
 const DefaultPatience = 30 * time.Second
 
-// openPatience is how long Open waits at most for a server that cannot be reached: one that restarts is back sooner, and
-// whoever named a wrong one is told soon enough.
+// openPatience is how long Open waits at most for a server that cannot be reached: one that restarts is back sooner,
+// and whoever named a wrong one is told soon enough.
 const openPatience = 15 * time.Second
 
 // Store is an open store. Its methods may be called by any number of goroutines.

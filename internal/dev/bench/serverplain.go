@@ -69,8 +69,8 @@ func (s *schemaPlace) plainTables(ctx context.Context, pool *pgxpool.Pool, agent
 	if _, err := pool.Exec(ctx, fmt.Sprintf(tables, s.schema), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	_, err := pool.Exec(ctx, fmt.Sprintf("INSERT INTO %s.plain_heads SELECT a, $2 FROM generate_series(0, $1::bigint-1) a",
-		s.schema), agents, plainHead(0))
+	const begin = "INSERT INTO %s.plain_heads SELECT a, $2 FROM generate_series(0, $1::bigint-1) a"
+	_, err := pool.Exec(ctx, fmt.Sprintf(begin, s.schema), agents, plainHead(0))
 	return err
 }
 
