@@ -62,7 +62,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 		return s, perdure.Missing("agent " + id.Short() + " is in neither place")
 	}
 	if way != Push {
-		if s.Pulled, err = pass(ctx, there, here, &theirs, &mine, s); err != nil {
+		if s.Pulled, err = pull(ctx, here, there, &mine, &theirs, s); err != nil {
 			return s, fmt.Errorf("pull agent %s: %w", id.Short(), err)
 		}
 		if s.Pulled != nil && s.Pulled.Created && s.Pulled.Held != "" {
@@ -83,6 +83,18 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 	return s, nil
 }
 
+// pull gets what there has and here lacks; nil: nothing. What here knows that it has is not asked for.
+func pull(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced) (*Receipt, error) {
+	if k, ok := here.(Knower); ok && mine.Has() && theirs.Has() && !theirs.Same(mine) && theirs.Kept == "" {
+		recent, all, err := k.Known(ctx, *theirs)
+		if err != nil || all {
+			return nil, err
+		}
+		mine.Recent = recent
+	}
+	return pass(ctx, there, here, theirs, mine, s)
+}
+
 // pass sends what one place has and the other lacks; nil: nothing.
 func pass(ctx context.Context, from, to Peer, has, lacks *Offer, s *Synced) (*Receipt, error) {
 	switch {
@@ -91,13 +103,6 @@ func pass(ctx context.Context, from, to Peer, has, lacks *Offer, s *Synced) (*Re
 	case has.Kept != "":
 		s.Kept = has.Kept
 		return nil, nil
-	}
-	if k, ok := to.(Knower); ok && lacks.Has() {
-		recent, all, err := k.Known(ctx, *has)
-		if err != nil || all {
-			return nil, err
-		}
-		lacks.Recent = recent
 	}
 	receipt, err := to.Take(ctx, has.Agent, from.Missing(ctx, *lacks))
 	if err != nil || receipt.Entries == 0 {
