@@ -32,8 +32,6 @@ type PeerConfig struct {
 	Scope string        `yaml:"scope"` // of the agents that are passed; none: all
 	Way   string        `yaml:"way"`   // both, push or pull
 	Every time.Duration `yaml:"every"` // how often it is asked what is new
-
-	Looks bool `yaml:"-"` // a folder is only read, and left as it is
 }
 
 // Ways are the directions in which agents pass, by their names.
@@ -47,6 +45,7 @@ type Peer struct {
 	PeerConfig
 	server *client.Client // nil: it is a folder
 	folder *dir.Store
+	looks  bool // a folder is only read, and left as it is
 }
 
 // Peers are those of node.yaml, checked.
@@ -183,7 +182,17 @@ func isPath(word string) bool {
 
 // OpenPeer opens another place. The token of a server that node.yaml names is the one it refers to, else this one.
 func (h *Home) OpenPeer(c PeerConfig, token string) (*Peer, error) {
-	p := &Peer{Name: c.Name, PeerConfig: c}
+	return h.openPeer(c, token, false)
+}
+
+// LookPeer is OpenPeer for who only gets something there: a folder is left as it is.
+func (h *Home) LookPeer(c PeerConfig, token string) (*Peer, error) {
+	c.Way = "pull"
+	return h.openPeer(c, token, true)
+}
+
+func (h *Home) openPeer(c PeerConfig, token string, looks bool) (*Peer, error) {
+	p := &Peer{Name: c.Name, PeerConfig: c, looks: looks}
 	if c.Dir != "" {
 		return p, p.openFolder(h)
 	}
@@ -236,10 +245,10 @@ func (p *Peer) openFolder(h *Home) error {
 	if err != nil {
 		return err
 	}
-	if p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret(), Look: p.Looks}); err != nil {
+	if p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret(), Look: p.looks}); err != nil {
 		return err
 	}
-	if p.Looks {
+	if p.looks {
 		apart, err := p.folder.Apart()
 		if err == nil && apart {
 			if err = p.folder.Close(); err == nil {

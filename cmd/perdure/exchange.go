@@ -84,7 +84,7 @@ func (h *homeFlag) peer(word string, way exchange.Way) (*home.Peer, error) {
 		return nil, err
 	}
 	if way == exchange.Pull {
-		conf.Way, conf.Looks = "pull", true
+		return h.LookPeer(conf, token)
 	}
 	return h.OpenPeer(conf, token)
 }
