@@ -90,6 +90,7 @@ type Fold struct {
 	doubled     []Doubled  // found among them, and not on record
 	unmade      []unmade   // once effects that were not done, as far as is on record in those entries
 	happened    []happened // those of them that were, and the advisor has not been told
+	made        []made     // once effects that were done, as those entries say
 	fallen      []Message  // left the inbox unseen, among those entries; see drop
 	judged      *judged    // which events filters did not fit
 	fallenBytes int        // of their data
@@ -98,7 +99,7 @@ type Fold struct {
 	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
 	sights      []sight    // of advice that may not count
 	drifted     []Hash     // those in fallen that only such advice has seen
-	marks       []woken    // on messages in the inbox
+	marks       []wakeMark // on messages in the inbox
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

@@ -1,8 +1,8 @@
 package perdure
 
 import (
+	"bytes"
 	"slices"
-	"strings"
 )
 
 // Of an effect that must happen once, that it happened outweighs whatever else is said of it: that it failed, as
@@ -26,14 +26,39 @@ type happened struct {
 	as       Signal
 }
 
+// made is a once effect that was done.
+type made struct {
+	at       Position // of the word that says so
+	decision Hash
+	what     Hash // see act
+}
+
+// mislead notes that an entry has it that an effect was not done, though another branch knows better. What is decided
+// on top of it, without having seen that word, may be the same done again: see acted.
+func (f *Fold) mislead(e *Entry, decision Hash) {
+	i := find(f, f.made, func(m *made) bool { return m.decision == decision })
+	if i < 0 || len(f.Heads) == 1 { // its author had seen everything
+		return
+	}
+	m := f.made[i]
+	if !slices.ContainsFunc(f.acts, func(a act) bool { return a.at == m.at }) {
+		f.remember(act{at: m.at, what: m.what, of: decision})
+	}
+	h := f.head(e.Name) // of e, made by this step
+	h.missed = append(slices.Clip(h.missed), m.at.Name)
+}
+
 // happenedStep says that an effect happened that is on record as not done, and that the advisor is to be told.
 type happenedStep struct{ happened }
 
 // unmake remembers that a once effect was not done, as far as is on record.
 func (f *Fold) unmake(decision Hash, x *Execute, as Signal) {
 	u := unmade{decision: decision, what: callKey(x), tool: x.Tool, as: as}
-	if n := len(f.acts); n > 0 {
-		u.since = f.acts[n-1].at
+	for _, a := range slices.Backward(f.acts) {
+		if a.of.IsZero() {
+			u.since = a.at
+			break
+		}
 	}
 	f.unmade = extended(f, f.unmade, u, maxActs, &f.rooms.unmade)
 }
@@ -53,44 +78,71 @@ func (f *Fold) happens(e *Entry, decision Hash) {
 	for _, a := range f.acts {
 		d := Doubled{First: decision, Second: a.at.Name, Time: e.Time}
 		known := func(o Doubled) bool { return o.Second == d.Second || o.First == d.Second }
-		if a.what == u.what && a.at.Name != decision && a.at.Compare(u.since) > 0 &&
+		if a.what == u.what && a.decision() != decision && a.of.IsZero() && a.at.Compare(u.since) > 0 &&
 			!slices.ContainsFunc(f.Doubled, known) && !slices.ContainsFunc(f.doubled, known) {
 			f.double(d)
 		}
 	}
 }
 
-// happenedID is what the id of an event begins with that says that an effect happened; its decision follows.
-const happenedID = "happened/"
+// happenedName is the name of an event that says that an effect happened, and what its id begins with; its decision
+// follows.
+const (
+	happenedName = "happened"
+	happenedID   = "happened/"
+)
 
-// Happened is the decision whose effect happened although it was on record as not done, if a node says so with this
-// event.
+// Happened is the decision whose effect happened although it was on record as not done, if that is what an event says,
+// in exactly the words of a node. Anybody may write these: what they say follows from other entries, or is not so.
 func (ev *Event) Happened() (decision Hash, ok bool) {
-	id, ok := strings.CutPrefix(ev.ID, happenedID)
-	if !ok || ev.By != runtimeName || ev.Notice != nil {
+	said, _ := ev.Data.Value().(map[string]any)
+	text := func(name string) string {
+		s, _ := said[name].(string)
+		return s
+	}
+	decision, err := ParseHash(text("decision"))
+	h := happened{decision: decision, tool: text("tool")}
+	if err != nil || h.as.UnmarshalText([]byte(text("recorded"))) != nil || !h.said(ev) {
 		return Hash{}, false
 	}
-	decision, err := ParseHash(id)
-	return decision, err == nil
+	return decision, true
 }
 
-// event is what the advisor is told.
+// event is what the advisor is told. That two copies tell it is told once, by its id.
 func (h *happened) event() Event {
-	ev := Event{Name: "happened", By: runtimeName, ID: happenedID + h.decision.String()}
+	ev := Event{Name: happenedName, By: runtimeName, ID: happenedID + h.decision.String()}
 	ev.Data, _ = DataOf(map[string]any{"decision": h.decision.String(), "tool": h.tool, "recorded": h.as.String(),
 		"note": h.tool + " was recorded as " + h.as.String() + ", but it did happen: copies of the agent had it " +
 			"otherwise"})
 	return ev
 }
 
-// heard forgets that the advisor is to be told, once somebody has.
+// telling is what a node tells the advisor. Somebody may have used the id for words of their own, which are not to take
+// the place of these.
+func (f *Fold) telling(h *happened) Event {
+	ev := h.event()
+	if slices.Contains(f.Dedupe, ev.dedupeID()) {
+		ev.ID = ""
+	}
+	return ev
+}
+
+// said reports whether an event tells the advisor so. An entry that arrives may carry any name and any id, so every
+// word of it counts.
+func (h *happened) said(ev *Event) bool {
+	want := h.event()
+	return ev.Name == want.Name && ev.By == want.By && (ev.ID == want.ID || ev.ID == "") && ev.Notice == nil &&
+		bytes.Equal(ev.Data, want.Data) && len(ev.Set) == 0
+}
+
+// heard forgets that the advisor is to be told, once it is.
 func (f *Fold) heard(ev *Event) {
-	if len(f.happened) == 0 {
+	if len(f.happened) == 0 || ev.Name != happenedName {
 		return
 	}
-	if d, ok := ev.Happened(); ok {
-		f.happened = slices.DeleteFunc(slices.Clone(f.happened), func(h happened) bool { return h.decision == d })
-	}
+	f.happened = slices.DeleteFunc(slices.Clone(f.happened), func(h happened) bool {
+		return h.said(ev) && (ev.ID == "" || !slices.Contains(f.Dedupe, ev.dedupeID()))
+	})
 }
 
 // planHappened tells the advisor what happened after all.

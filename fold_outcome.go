@@ -32,6 +32,8 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 			f.conflict(e, "a second outcome of one decision")
 			if o.Signal == OK {
 				f.happens(e, o.Decision)
+			} else {
+				f.mislead(e, o.Decision)
 			}
 		}
 		return
@@ -53,7 +55,11 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 		f.closeDelegate(&open, o)
 		return
 	}
-	if o.Signal != OK && !open.Effect.Repeatable() {
+	switch {
+	case open.Effect.Repeatable():
+	case o.Signal == OK:
+		f.made = extended(f, f.made, made{e.Position(), o.Decision, callKey(&x)}, maxActs, &f.rooms.made)
+	default:
 		f.unmake(o.Decision, &x, o.Signal)
 	}
 	f.recordSignal(x.Tool, e, SignalRecord{Signal: o.Signal, After: o.RetryAfter, Took: o.Took}, o.Note)
