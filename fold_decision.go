@@ -123,7 +123,7 @@ func (f *Fold) conflict(e *Entry, what string) {
 func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 	f.Turns++
 	if a.Usage != nil {
-		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
+		f.Spent = f.Spent.plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
 	}
 	if a.Signal != 0 {
 		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took},

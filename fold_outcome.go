@@ -9,7 +9,7 @@ import (
 // a person looked, and told what came of it by a Settle.
 func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	if o.Spend != nil {
-		f.Spent = f.Spent.Plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
+		f.Spent = f.Spent.plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
 	}
 	if o.Taint {
 		f.Taint = e.Name

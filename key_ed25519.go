@@ -43,11 +43,11 @@ func unsound(point *[32]byte) string {
 	return "an encoding that is not canonical" // y is at least 2^255-19
 }
 
-// Check refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound).
+// sound refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound).
 // The zero key is one.
-func (k Key) Check() error { return k.check(nil, "$") }
+func (k Key) sound() error { return k.check(nil, "$") }
 
-// check is Check for a key at a place in an entry.
+// check is sound for a key at a place in an entry.
 func (k Key) check(e *Entry, path string) error {
 	got := unsound((*[32]byte)(&k))
 	if got == "" {
@@ -63,7 +63,7 @@ func (k Key) check(e *Entry, path string) error {
 func (k Key) Verify(hash Hash, signature []byte) error { return k.verify(hash[:], signature) }
 
 func (k Key) verify(message, signature []byte) error {
-	if err := k.Check(); err != nil {
+	if err := k.sound(); err != nil {
 		return err
 	}
 	if len(signature) != signatureSize {

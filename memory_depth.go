@@ -87,7 +87,7 @@ func (d Depth) String() string {
 	return strconv.FormatInt(d.N, 10)
 }
 
-// Allows reports whether a node that knows an agent at this depth may perform an effect of a class:
+// allows reports whether a node that knows an agent at this depth may perform an effect of a class:
 //
 //	depth    read  idempotent  once
 //	full     yes   yes         yes
@@ -97,7 +97,7 @@ func (d Depth) String() string {
 //
 // What is done once needs the decisions and outcomes of the whole past, to show that it was not done yet: a snapshot is
 // only somebody's word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
-func (d Depth) Allows(e Effect) bool {
+func (d Depth) allows(e Effect) bool {
 	switch {
 	case e == Read || d.Kind == depthFull:
 		return true
@@ -146,8 +146,8 @@ func DepthOf(ctx context.Context, s Store, id AgentID) (Depth, error) {
 // Depth is how much of the agent's memory was there when it was loaded.
 func (a *Agent) Depth() Depth { return a.depth }
 
-// At is the agent as it is known at a depth.
-func (a *Agent) At(d Depth) *Agent {
+// atDepth is the agent as it is known at a depth.
+func (a *Agent) atDepth(d Depth) *Agent {
 	known := *a
 	known.depth = d
 	return &known
@@ -164,7 +164,7 @@ func (d Depth) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.At(d), nil
+	return a.atDepth(d), nil
 }
 
 // foldPart folds the end of a memory.
@@ -256,7 +256,7 @@ func (f *Fold) deepEnough(c *Capabilities, act Action, rest *Idle) bool {
 		effect = Once
 	case Mutate, Sleep, Wake, End:
 	}
-	if c.depth.Allows(effect) {
+	if c.depth.allows(effect) {
 		return true
 	}
 	name := toolOf(act)

@@ -294,7 +294,7 @@ func (q *question) poll(t Every) outlook {
 	if q.f.polling(index) || q.f.crowded() { // what is under way or asked comes first, and says itself until when
 		return q.not(outlook{}, Pending{Trigger: t})
 	}
-	if _, ok := q.f.Affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
+	if _, ok := q.f.affords(Spend{Calls: 1}); !ok { // refused at each time, it would be written down at each
 		return q.not(outlook{Poor: true}, Pending{Trigger: t, Poor: true})
 	}
 	w.Poll = &poll{Index: index}
