@@ -265,10 +265,13 @@ func (s *survey) quiet(since Time) bool {
 }
 
 // derived reports whether an entry only tells what others come to, or that their bodies went.
-func (e *Entry) derived() bool {
+func (e *Entry) derived() bool { return e.Kind == KindSnapshot || e.pruned() }
+
+// pruned reports whether an entry is the record of a collection.
+func (e *Entry) pruned() bool {
 	ev, _ := e.content.(Event)
-	_, pruned := ev.Notice.(Pruned)
-	return e.Kind == KindSnapshot || pruned
+	_, is := ev.Notice.(Pruned)
+	return is
 }
 
 // replays reports whether an entry is advice of somebody who goes through all of memory again: it has to be there.

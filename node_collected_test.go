@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -380,6 +381,95 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnEventIsNotWrittenAgainAfterItsBodyWent: what comes a second time changes nothing, however late.
+func TestAnEventIsNotWrittenAgainAfterItsBodyWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(steps("none", 0)))
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		tell := func() *perdure.Entry {
+			e, err := n.Tell(t.Context(), id, perdure.Event{Name: "paid", By: "hook", ID: "m1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		if first := tell(); tell().Name != first.Name {
+			t.Error("the second is not the first")
+		}
+		time.Sleep(2 * time.Hour)
+		if got, err := n.Collect(t.Context(), id); err != nil || got.Entries == 0 {
+			t.Fatalf("%d bodies went, %v", got.Entries, err)
+		}
+		before := load(t, store, id).Count
+		for range 2 {
+			ev, _ := tell().Content().(perdure.Event)
+			if _, ok := ev.Notice.(perdure.Pruned); !ok {
+				t.Errorf("got %+v, want the record of the collection", ev)
+			}
+		}
+		if got := load(t, store, id).Count; got != before {
+			t.Errorf("it was written %d times more", got-before)
+		}
+	})
+}
+
+// feedCounter counts what is read of a store, agent by agent, as it is listed, and as it arrived.
+type feedCounter struct {
+	readCounter
+	listed, fed int
+}
+
+func (s *feedCounter) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	s.listed++
+	return s.MemStore.List(ctx, f)
+}
+
+func (s *feedCounter) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range s.MemStore.Feed(ctx, after) {
+			if s.fed++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestAgentsAtRestAreNotLookedAtToCollect holds against a node that listed all agents, and asked for the entries of
+// each, at every round.
+func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &feedCounter{readCounter: readCounter{MemStore: new(perdure.MemStore)}}
+		n := newNode(t, store, scripted(steps("none", 0)))
+		n.CollectEvery = 10 * time.Minute
+		var last perdure.AgentID
+		for i := range 50 {
+			last = create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: int64(i%2) * 100 * time.Hour.Milliseconds()}})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		time.Sleep(time.Hour)
+		listed, fed, read := store.listed, store.fed, store.read
+		if fed == 0 {
+			t.Error("nothing was read of what arrived")
+		}
+		time.Sleep(48 * time.Hour)
+		if store.listed != listed || store.fed != fed || store.read != read {
+			t.Errorf("in two days without a change %d lists, %d arrivals and %d entries were read", store.listed-listed,
+				store.fed-fed, store.read-read)
+		}
+		time.Sleep(100 * time.Hour)
+		if got, err := n.Expired(t.Context(), last); err != nil || got.Entries > 0 {
+			t.Errorf("%d entries are left to be dropped, %v", got.Entries, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
