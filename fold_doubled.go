@@ -90,7 +90,7 @@ func (f *Fold) settled(decision Hash) bool {
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
-	f.unmade, f.happened, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
+	f.unmade, f.corrections, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
 	f.sights, f.drifted, f.marks = nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
@@ -200,9 +200,9 @@ func (a *Agent) flags(policy Hash) []Draft {
 	for _, d := range a.fold.unrecorded() {
 		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: runtimeName, Notice: d}, Policy: policy})
 	}
-	for i := range a.fold.happened {
+	for i := range a.fold.corrections {
 		if a.fold.Ended == nil {
-			drafts = append(drafts, Draft{Body: a.fold.happened[i].event(), Policy: policy})
+			drafts = append(drafts, Draft{Body: a.fold.corrections[i].event(), Policy: policy})
 		}
 	}
 	return drafts

@@ -19,18 +19,18 @@ type unmade struct {
 	since    Position // of the last act decided before that was known
 }
 
-// happened is one that was done after all, and of which nobody has told the advisor.
-type happened struct {
+// correction is that of a record that was wrong: an effect was done after all, and nobody has told the advisor.
+type correction struct {
 	decision Hash
 	tool     string
 	as       Signal
 }
 
-// happenedStep says that an effect happened that is on record as not done, and that the advisor is to be told.
-type happenedStep struct{ happened }
+// correctionStep says that the advisor is to be told of a correction.
+type correctionStep struct{ correction }
 
-// unmake remembers that a once effect was not done, as far as is on record.
-func (f *Fold) unmake(decision Hash, x *Execute, as Signal) {
+// recordUnmade remembers that a once effect was not done, as far as is on record.
+func (f *Fold) recordUnmade(decision Hash, x *Execute, as Signal) {
 	u := unmade{decision: decision, what: callKey(x), tool: x.Tool, as: as}
 	if n := len(f.acts); n > 0 {
 		u.since = f.acts[n-1].at
@@ -38,9 +38,9 @@ func (f *Fold) unmake(decision Hash, x *Execute, as Signal) {
 	f.unmade = extended(f, f.unmade, u, maxActs, &f.rooms.unmade)
 }
 
-// happens notes that an effect happened, if it is on record as not done. What was decided on that record is the same
+// contradict notes that an effect happened, if it is on record as not done. What was decided on that record is the same
 // done twice, for all anybody knows: a person is asked about the two.
-func (f *Fold) happens(e *Entry, decision Hash) {
+func (f *Fold) contradict(e *Entry, decision Hash) {
 	i := find(f, f.unmade, func(u *unmade) bool { return u.decision == decision })
 	if i < 0 {
 		return
@@ -48,7 +48,7 @@ func (f *Fold) happens(e *Entry, decision Hash) {
 	u := f.unmade[i]
 	f.unmade = slices.Delete(slices.Clone(f.unmade), i, i+1)
 	f.rooms.unmade = roomBehind(f.unmade)
-	f.happened = pushed(f.happened, happened{decision, u.tool, u.as}, maxDoubled)
+	f.corrections = pushed(f.corrections, correction{decision, u.tool, u.as}, maxDoubled)
 	f.work += int64(len(f.acts))
 	for _, a := range f.acts {
 		d := Doubled{First: decision, Second: a.at.Name, Time: e.Time}
@@ -75,35 +75,35 @@ func (ev *Event) Happened() (decision Hash, ok bool) {
 }
 
 // event is what the advisor is told.
-func (h *happened) event() Event {
-	ev := Event{Name: "happened", By: runtimeName, ID: happenedID + h.decision.String()}
-	ev.Data, _ = DataOf(map[string]any{"decision": h.decision.String(), "tool": h.tool, "recorded": h.as.String(),
-		"note": h.tool + " was recorded as " + h.as.String() + ", but it did happen: copies of the agent had it " +
+func (c *correction) event() Event {
+	ev := Event{Name: "happened", By: runtimeName, ID: happenedID + c.decision.String()}
+	ev.Data, _ = DataOf(map[string]any{"decision": c.decision.String(), "tool": c.tool, "recorded": c.as.String(),
+		"note": c.tool + " was recorded as " + c.as.String() + ", but it did happen: copies of the agent had it " +
 			"otherwise"})
 	return ev
 }
 
-// heard forgets that the advisor is to be told, once somebody has.
-func (f *Fold) heard(ev *Event) {
-	if len(f.happened) == 0 {
+// corrected forgets that the advisor is to be told, once somebody has.
+func (f *Fold) corrected(ev *Event) {
+	if len(f.corrections) == 0 {
 		return
 	}
 	if d, ok := ev.Happened(); ok {
-		f.happened = slices.DeleteFunc(slices.Clone(f.happened), func(h happened) bool { return h.decision == d })
+		f.corrections = slices.DeleteFunc(slices.Clone(f.corrections), func(c correction) bool { return c.decision == d })
 	}
 }
 
-// planHappened tells the advisor what happened after all.
-func (f *Fold) planHappened() Step {
-	if len(f.happened) == 0 || f.Ended != nil {
+// planCorrection tells the advisor what happened after all.
+func (f *Fold) planCorrection() Step {
+	if len(f.corrections) == 0 || f.Ended != nil {
 		return nil
 	}
-	return happenedStep{f.happened[0]}
+	return correctionStep{f.corrections[0]}
 }
 
 // unflagged reports whether something is known from the entries at hand that is to be on record before a snapshot,
 // which would forget it. See flags. What there is no room for on record is known for so many entries.
 func (f *Fold) unflagged() bool {
 	return len(f.unrecorded()) > 0 || len(f.doubled) > 0 && f.Count-f.Snapshot < driftHold ||
-		len(f.happened) > 0 && f.Ended == nil
+		len(f.corrections) > 0 && f.Ended == nil
 }

@@ -31,7 +31,7 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 			// what it sets was set when the first came, and may have changed since
 			f.conflict(e, "a second outcome of one decision")
 			if o.Signal == OK {
-				f.happens(e, o.Decision)
+				f.contradict(e, o.Decision)
 			}
 		}
 		return
@@ -54,7 +54,7 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 		return
 	}
 	if o.Signal != OK && !open.Effect.Repeatable() {
-		f.unmake(o.Decision, &x, o.Signal)
+		f.recordUnmade(o.Decision, &x, o.Signal)
 	}
 	f.recordSignal(x.Tool, e, SignalRecord{Signal: o.Signal, After: o.RetryAfter, Took: o.Took}, o.Note)
 	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {

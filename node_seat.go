@@ -53,7 +53,7 @@ func (w *work) flag(ctx context.Context, s flagStep) error {
 }
 
 // correct tells the advisor that something happened that is on record as not done.
-func (w *work) correct(ctx context.Context, s happenedStep) error {
+func (w *work) correct(ctx context.Context, s correctionStep) error {
 	w.n.Log.Warn("it happened, though it was recorded otherwise in a copy", "agent", w.a.ID().Short(), "tool", s.tool,
 		"recorded", s.as, "decision", s.decision.Short())
 	return w.addFlushed(ctx, s.event())
