@@ -3,6 +3,8 @@ package perdure
 import (
 	"crypto/ed25519"
 	"fmt"
+
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // The one rule by which keys and signatures are judged, wherever they enter: spec/README.md §2 states it. Libraries
@@ -67,7 +69,7 @@ func (k Key) verify(message, signature []byte) error {
 		return err
 	}
 	if len(signature) != signatureSize {
-		return reject(predSignature, nil, "$.signature", fmt.Sprint(len(signature), " bytes"),
+		return reject(predSignature, nil, "$.signature", canon.Count(len(signature), "bytes"),
 			fmt.Sprint(signatureSize), "")
 	}
 	if got := unsound((*[32]byte)(signature[:32])); got != "" {
