@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // horizon is an agent in a store that is collected, the same one with every body, and copies made on the way.
@@ -343,7 +344,7 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 	for name, replays := range map[string]bool{"a function that lives": true, "one that was collected": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &readCounter{MemStore: new(perdure.MemStore)}
+				store := &copytest.Counter{MemStore: new(perdure.MemStore)}
 				n := newNode(t, store, scripted(steps("none", 0)))
 				n.CollectEvery = 10 * time.Minute
 				id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
@@ -366,9 +367,9 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 				ended := make(chan error)
 				go func() { ended <- n.Run(ctx) }()
 				time.Sleep(3 * time.Hour)
-				before := store.read
+				before := store.Read
 				time.Sleep(48 * time.Hour)
-				if read := store.read - before; read > 500 {
+				if read := store.Read - before; read > 500 {
 					t.Errorf("%d entries were read in two days in which nothing happened", read)
 				}
 				stop()
@@ -418,7 +419,7 @@ func TestAnEventIsNotWrittenAgainAfterItsBodyWent(t *testing.T) {
 
 // feedCounter counts what is read of a store, agent by agent, as it is listed, and as it arrived.
 type feedCounter struct {
-	readCounter
+	copytest.Counter
 	listed, fed int
 }
 
@@ -441,7 +442,7 @@ func (s *feedCounter) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[
 // each, at every round.
 func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &feedCounter{readCounter: readCounter{MemStore: new(perdure.MemStore)}}
+		store := &feedCounter{Counter: copytest.Counter{MemStore: new(perdure.MemStore)}}
 		n := newNode(t, store, scripted(steps("none", 0)))
 		n.CollectEvery = 10 * time.Minute
 		var last perdure.AgentID
@@ -452,14 +453,14 @@ func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- n.Run(ctx) }()
 		time.Sleep(time.Hour)
-		listed, fed, read := store.listed, store.fed, store.read
+		listed, fed, read := store.listed, store.fed, store.Read
 		if fed == 0 {
 			t.Error("nothing was read of what arrived")
 		}
 		time.Sleep(48 * time.Hour)
-		if store.listed != listed || store.fed != fed || store.read != read {
+		if store.listed != listed || store.fed != fed || store.Read != read {
 			t.Errorf("in two days without a change %d lists, %d arrivals and %d entries were read", store.listed-listed,
-				store.fed-fed, store.read-read)
+				store.fed-fed, store.Read-read)
 		}
 		time.Sleep(100 * time.Hour)
 		if got, err := n.Expired(t.Context(), last); err != nil || got.Entries > 0 {

@@ -1,9 +1,9 @@
 package home_test
 
 import (
-	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -13,18 +13,20 @@ import (
 // Agents that are held, and agents that are damaged, keep nobody from collecting the others.
 func TestHeldAgentsDoNotStopACollection(t *testing.T) {
 	t.Parallel()
-	var notes []string
-	h := &home.Home{URL: t.TempDir(), Note: func(text string) { notes = append(notes, text) }}
-	within(t, h, func(ctx context.Context, s perdure.Store) error {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var notes []string
+		h := &home.Home{URL: dir, Note: func(text string) { notes = append(notes, text) }}
+		ctx, s := t.Context(), new(perdure.MemStore)
 		stranger, err := perdure.GenerateSigner("stranger")
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		g := perdure.Genesis{Intent: perdure.Intent{Goal: "forget soon", TTL: 1},
+		g := perdure.Genesis{Intent: perdure.Intent{Goal: "forget soon", TTL: time.Hour.Milliseconds()},
 			Charter: perdure.Charter{Scope: "home"}}
 		own, err := h.Node(ctx, s)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		const each = 6 // in the order of their ids some of the others come first
 		for range each {
@@ -37,18 +39,18 @@ func TestHeldAgentsDoNotStopACollection(t *testing.T) {
 					_, err = n.Snapshot(ctx, a.ID())
 				}
 				if err != nil {
-					return err
+					t.Fatal(err)
 				}
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // their time is over
+		time.Sleep(2 * time.Hour) // their time is over
 		found, err := h.Collect(ctx, s, nil, false)
 		if err != nil || len(found) != each {
 			t.Errorf("%d agents were collected, want %d: %v", len(found), each, err)
 		}
-		return nil
+		if all := strings.Join(notes, "\n"); !strings.Contains(all, "nothing is dropped of 6 agents held here") {
+			t.Errorf("nobody hears of those that were left out: %s", all)
+		}
+		h.CloseWitness()
 	})
-	if all := strings.Join(notes, "\n"); !strings.Contains(all, "nothing is dropped of 6 agents held here") {
-		t.Errorf("nobody hears of those that were left out: %s", all)
-	}
 }
