@@ -147,7 +147,7 @@ func (r *flipReader) readWhole(b []byte) error {
 func (r *flipReader) each(t *testing.T, n int, f func(scratch []byte, i int) error) {
 	t.Helper()
 	known := map[string]bool{}
-	for _, p := range predicates() {
+	for _, p := range Predicates() {
 		known[p.Name] = true
 	}
 	var mu sync.Mutex

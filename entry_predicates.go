@@ -72,8 +72,8 @@ var (
 		Meaning: "a snapshot is the fold of everything in its past"}
 )
 
-// predicates lists every rule by which bytes can be refused, with its meaning.
-func predicates() []canon.Predicate {
+// Predicates lists every rule by which bytes can be refused, with its meaning.
+func Predicates() []canon.Predicate {
 	return slices.Concat(canon.Predicates, []canon.Predicate{
 		predVersion, predAgent, predGenesisFirst, predLinked, predParents, predSeq, predTime, predHeaderSize,
 		predSignature, predSealed,

@@ -27,7 +27,7 @@ func TestSpecListsEveryPredicate(t *testing.T) {
 		title string
 		list  []canon.Predicate
 	}{
-		{"Values, entries and memories", perdure.Predicates},
+		{"Values, entries and memories", perdure.Predicates()},
 		{"Capsules", capsule.Predicates},
 		{"Schemas and their files", schema.Predicates},
 	} {

@@ -116,5 +116,5 @@ func (c *Capabilities) mayRepeat(f *Fold, o *Open, e Effect) bool {
 	if _, child := o.Action.(Delegate); child {
 		return true // its genesis is in the decision: the same child, however often it is made
 	}
-	return c.depth.allows(e) || f.rehearses()
+	return c.depth.Allows(e) || f.rehearses()
 }

@@ -87,7 +87,7 @@ func (d Depth) String() string {
 	return strconv.FormatInt(d.N, 10)
 }
 
-// allows reports whether a node that knows an agent at this depth may perform an effect of a class:
+// Allows reports whether a node that knows an agent at this depth may perform an effect of a class:
 //
 //	depth    read  idempotent  once
 //	full     yes   yes         yes
@@ -97,7 +97,7 @@ func (d Depth) String() string {
 //
 // What is done once needs the decisions and outcomes of the whole past, to show that it was not done yet: a snapshot is
 // only somebody's word for it. What is idempotent needs the recent ones, for its key. Reading needs nothing.
-func (d Depth) allows(e Effect) bool {
+func (d Depth) Allows(e Effect) bool {
 	switch {
 	case e == Read || d.Kind == depthFull:
 		return true
@@ -256,7 +256,7 @@ func (f *Fold) deepEnough(c *Capabilities, act Action, rest *Idle) bool {
 		effect = Once
 	case Mutate, Sleep, Wake, End:
 	}
-	if c.depth.allows(effect) {
+	if c.depth.Allows(effect) {
 		return true
 	}
 	name := toolOf(act)

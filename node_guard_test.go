@@ -145,8 +145,9 @@ func TestStateIsHeldAgainstItsSchema(t *testing.T) {
 	if got := f.Vars["n"].Value(); got != int64(2) {
 		t.Errorf("n is %v, want 2: 7 is not in the schema", got)
 	}
-	if last := f.Tools[0].Last; f.Tools[0].Tool != "set" || last[len(last)-1].Signal != perdure.Partial {
-		t.Errorf("the record is %+v, want one of set, whose last signal is partial", f.Tools[0])
+	rec := f.Tool("set")
+	if rec == nil || rec.Last[len(rec.Last)-1].Signal != perdure.Partial {
+		t.Errorf("the record of set is %+v, want its last signal partial", rec)
 	}
 	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "edit",
 		Set: map[string]perdure.Data{"n": number(9)}}); err == nil || !strings.Contains(err.Error(), "at most 3") {

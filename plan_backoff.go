@@ -33,7 +33,7 @@ const (
 // the tool named, timed-out and silent wait longer each time and allow more time, incapable moves on to another node at
 // once.
 func (f *Fold) backoff(tool string) delay {
-	t := f.tool(tool)
+	t := f.Tool(tool)
 	if t == nil || len(t.Last) == 0 {
 		return delay{}
 	}
@@ -109,7 +109,7 @@ func (i *Incapability) lapses() Time {
 // AnotherWay reports whether a tool keeps failing while others work: a reason to ask the advisor for another way rather
 // than to try again.
 func (f *Fold) AnotherWay(tool string) bool {
-	t := f.tool(tool)
+	t := f.Tool(tool)
 	if t == nil || t.row(Failed) < failuresBeforeAnotherWay {
 		return false
 	}
@@ -121,8 +121,8 @@ func (f *Fold) AnotherWay(tool string) bool {
 	return false
 }
 
-// tool is the record of a tool, or nil.
-func (f *Fold) tool(name string) *ToolRecord {
+// Tool is the record of a tool, or nil.
+func (f *Fold) Tool(name string) *ToolRecord {
 	i, found := slices.BinarySearchFunc(f.Tools, name, func(t ToolRecord, name string) int {
 		return strings.Compare(t.Tool, name)
 	})

@@ -32,7 +32,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 				c := Capabilities{Tools: map[string]Spec{"t": {Name: "t", Effect: e}}}
 				step := Plan((&Agent{fold: f}).atDepth(d), c, now)
 				idle, rests := step.(Idle)
-				if allowed := d.allows(e); rests == allowed {
+				if allowed := d.Allows(e); rests == allowed {
 					t.Errorf("%s of class %v at depth %v: %+v", what, e, d, step)
 				}
 				if rests && (!idle.Is(phase.RestShallow) || !idle.Person || !idle.Is(phase.RestShallow)) {

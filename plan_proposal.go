@@ -114,8 +114,8 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 		rest.because(Reason{Kind: phase.RestDenied, Attempt: f.Denials})
 		return rest
 	}
-	if d := f.backoff(tool); t < d.until && !ahead(f.tool(tool).lastTime(), t) && !f.freshly(c, f.tool(tool), t) {
-		last := f.tool(tool).Last
+	if d := f.backoff(tool); t < d.until && !ahead(f.Tool(tool).lastTime(), t) && !f.freshly(c, f.Tool(tool), t) {
+		last := f.Tool(tool).Last
 		rest.because(Reason{
 			Kind: phase.RestBackoff, Until: d.until, Tool: tool, Signal: last[len(last)-1].Signal,
 			Attempt: int64(d.row),

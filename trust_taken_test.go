@@ -170,7 +170,7 @@ func TestAnAnswerThatDoesNotExistDenies(t *testing.T) {
 	})
 	id := create(t, n, perdure.Genesis{})
 	run(t, n, id)
-	if _, total := calls(seen); total != 0 || load(t, store, id).Tools[0].Last[0].Signal != perdure.Denied {
+	if _, total := calls(seen); total != 0 || load(t, store, id).Tool("pay").Last[0].Signal != perdure.Denied {
 		t.Errorf("%d payments, want a denial on record", total)
 	}
 }
