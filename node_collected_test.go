@@ -417,15 +417,16 @@ func TestAnEventIsNotWrittenAgainAfterItsBodyWent(t *testing.T) {
 	})
 }
 
-// feedCounter counts what is read of a store, agent by agent, as it is listed, and as it arrived.
+// feedCounter counts how often the entries of an agent are asked for, and what is read of what arrived.
 type feedCounter struct {
 	copytest.Counter
-	listed, fed int
+	asked, fed int
 }
 
-func (s *feedCounter) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
-	s.listed++
-	return s.MemStore.List(ctx, f)
+func (s *feedCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	s.asked++
+	return s.Counter.Entries(ctx, id, after)
 }
 
 func (s *feedCounter) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
@@ -453,13 +454,13 @@ func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- n.Run(ctx) }()
 		time.Sleep(time.Hour)
-		listed, fed, read := store.listed, store.fed, store.Read
+		asked, fed, read := store.asked, store.fed, store.Read
 		if fed == 0 {
 			t.Error("nothing was read of what arrived")
 		}
 		time.Sleep(48 * time.Hour)
-		if store.listed != listed || store.fed != fed || store.Read != read {
-			t.Errorf("in two days without a change %d lists, %d arrivals and %d entries were read", store.listed-listed,
+		if store.asked != asked || store.fed != fed || store.Read != read {
+			t.Errorf("in two days without a change %d agents, %d arrivals and %d entries were read", store.asked-asked,
 				store.fed-fed, store.Read-read)
 		}
 		time.Sleep(100 * time.Hour)
