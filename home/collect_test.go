@@ -1,9 +1,9 @@
 package home_test
 
 import (
+	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -13,20 +13,18 @@ import (
 // Agents that are held, and agents that are damaged, keep nobody from collecting the others.
 func TestHeldAgentsDoNotStopACollection(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		var notes []string
-		h := &home.Home{URL: dir, Note: func(text string) { notes = append(notes, text) }}
-		ctx, s := t.Context(), new(perdure.MemStore)
+	var notes []string
+	h := &home.Home{URL: t.TempDir(), Note: func(text string) { notes = append(notes, text) }}
+	within(t, h, func(ctx context.Context, s perdure.Store) error {
 		stranger, err := perdure.GenerateSigner("stranger")
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		g := perdure.Genesis{Intent: perdure.Intent{Goal: "forget soon", TTL: time.Hour.Milliseconds()},
+		g := perdure.Genesis{Intent: perdure.Intent{Goal: "forget soon", TTL: 1},
 			Charter: perdure.Charter{Scope: "home"}}
 		own, err := h.Node(ctx, s)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		const each = 6 // in the order of their ids some of the others come first
 		for range each {
@@ -39,18 +37,18 @@ func TestHeldAgentsDoNotStopACollection(t *testing.T) {
 					_, err = n.Snapshot(ctx, a.ID())
 				}
 				if err != nil {
-					t.Fatal(err)
+					return err
 				}
 			}
 		}
-		time.Sleep(2 * time.Hour) // their time is over
+		time.Sleep(20 * time.Millisecond) // their time is over
 		found, err := h.Collect(ctx, s, nil, false)
 		if err != nil || len(found) != each {
 			t.Errorf("%d agents were collected, want %d: %v", len(found), each, err)
 		}
-		if all := strings.Join(notes, "\n"); !strings.Contains(all, "nothing is dropped of 6 agents held here") {
-			t.Errorf("nobody hears of those that were left out: %s", all)
-		}
-		h.CloseWitness()
+		return nil
 	})
+	if all := strings.Join(notes, "\n"); !strings.Contains(all, "nothing is dropped of 6 agents held here") {
+		t.Errorf("nobody hears of those that were left out: %s", all)
+	}
 }

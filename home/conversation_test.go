@@ -119,8 +119,11 @@ func TestWhatOthersSayDoesNotCutIntoAnAnswer(t *testing.T) {
 		reads, answered := n.Advisors[""], false
 		n.Advisors[""] = perdure.AdvisorFunc(func(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
 			adv, err := reads.Advise(ctx, a)
-			if adv.Text == "" || answered || err != nil {
+			if err != nil || answered || len(adv.Actions) != 1 {
 				return adv, err
+			}
+			if said, ok := adv.Actions[0].(perdure.Sleep); !ok || said.Note == "" {
+				return adv, nil
 			}
 			answered = true
 			c.Hear(id, "it goes on")
