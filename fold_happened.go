@@ -89,7 +89,9 @@ func (f *Fold) corrected(ev *Event) {
 		return
 	}
 	if d, ok := ev.Happened(); ok {
-		f.corrections = slices.DeleteFunc(slices.Clone(f.corrections), func(c correction) bool { return c.decision == d })
+		f.corrections = slices.DeleteFunc(slices.Clone(f.corrections), func(c correction) bool {
+			return c.decision == d
+		})
 	}
 }
 

@@ -306,7 +306,8 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 	}
 	if len(s.names)+len(s.events) > 0 && err == nil {
 		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
-			Rule: s.Rule, Through: cmp.Or(s.base, next.Heads()[0]), Entries: s.Entries, Bytes: s.Bytes, Events: s.events}})
+			Rule: s.Rule, Through: cmp.Or(s.base, next.Heads()[0]), Entries: s.Entries,
+			Bytes: s.Bytes, Events: s.events}})
 	}
 	if len(s.events) > 0 && err == nil {
 		write(Snapshot{Fold: *next.fold})

@@ -448,7 +448,8 @@ func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
 		n.CollectEvery = 10 * time.Minute
 		var last perdure.AgentID
 		for i := range 50 {
-			last = create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: int64(i%2) * 100 * time.Hour.Milliseconds()}})
+			ttl := int64(i%2) * 100 * time.Hour.Milliseconds()
+			last = create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: ttl}})
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)

@@ -234,7 +234,8 @@ func (s *Set) Chunk(name perdure.Hash) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxFrame {
-		return nil, reject(PredChunk, 0, "$", canon.Count(info.Size(), "bytes"), "at most "+canon.Count(maxFrame, "bytes"))
+		return nil, reject(PredChunk, 0, "$", canon.Count(info.Size(), "bytes"),
+			"at most "+canon.Count(maxFrame, "bytes"))
 	}
 	return s.root.ReadFile(p)
 }

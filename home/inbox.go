@@ -92,7 +92,8 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 			}
 			w.Answer, w.Others = "", why+": somebody else must"
 		} else if verb == VerbApprove && v.votesWith().IsZero() {
-			w.Others = "votes count per key, and this token unlocks none: the command signs with the key of your own home"
+			w.Others = "votes count per key, and this token unlocks none: the command signs with the key of your own " +
+				"home"
 		}
 	}
 }
