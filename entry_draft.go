@@ -158,6 +158,7 @@ func (f *Fold) takeBack(after *Fold) {
 	giveBack(f.tellers, after.tellers, f.rooms.tellers, after.rooms.tellers)
 	giveBack(f.twins, after.twins, f.rooms.twins, after.rooms.twins)
 	giveBack(f.unmade, after.unmade, f.rooms.unmade, after.rooms.unmade)
+	giveBack(f.made, after.made, f.rooms.made, after.rooms.made)
 }
 
 // folds are what dueAfter folds into. Nothing of them is left when it returns.

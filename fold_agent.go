@@ -134,7 +134,7 @@ func (a *Agent) Diverged() []string {
 	for _, c := range a.fold.Conflicts {
 		out = append(out, fmt.Sprintf("entry %s: %s", c.Entry.Short(), c.What))
 	}
-	for _, h := range a.fold.corrections {
+	for _, h := range a.fold.happened {
 		out = append(out, fmt.Sprintf("decision %s: %s was recorded as %s, but it did happen", h.decision.Short(),
 			h.tool, h.as))
 	}

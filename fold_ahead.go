@@ -71,6 +71,10 @@ func (a *Agent) named(before *Agent, e *Entry) {
 		if o.Decision = e.Name; o.Key.IsZero() {
 			o.Key = e.Name
 		}
+	case Outcome:
+		if n := len(f.made); n > 0 && f.made[n-1].at.Name.IsZero() {
+			f.made[n-1].at.Name = e.Name
+		}
 	}
 	a.hold(e, unseen{})
 	a.authors = before.wrote(e)

@@ -102,6 +102,9 @@ func (a *Agent) link(e *Entry, void bool, past Head) {
 		a.authors = a.wrote(e)
 	}
 	a.fold.step(e, void, past)
+	if h := a.fold.head(e.Name); h != nil && len(h.missed) > len(past.missed) { // see mislead
+		a.cur.last.unseen = h.unseen
+	}
 }
 
 // turn begins a new segment of the window where the last is full.

@@ -71,7 +71,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
 		if x, ok := action.(Execute); ok && d.Verdict.Answer == Allow && !d.Effect.Repeatable() {
 			f.acted(e, callKey(&x)) // it does not count, and may have happened all the same
-			f.recordUnmade(e.Name, &x, Denied)
+			f.unmake(e.Name, &x, Denied)
 		}
 		return
 	}

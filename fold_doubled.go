@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -13,11 +14,16 @@ type Doubled struct {
 	Time   Time `canon:"3,time"`   // of the second
 }
 
-// act is a decision that lets something happen which must not happen twice. What names it by what is done.
+// act is a decision that lets something happen which must not happen twice. What names it by what is done. So is the
+// word that it happened, where another branch has it that it did not; see mislead.
 type act struct {
-	at   Position // of the decision
+	at   Position // of the decision, or of the word
 	what Hash
+	of   Hash // the decision that the word is of; zero: it is a decision
 }
+
+// decision is the decision that an act is, or is of.
+func (a *act) decision() Hash { return cmp.Or(a.of, a.at.Name) }
 
 // flagStep says that something was decided twice, and is to be recorded.
 type flagStep struct{ Doubled Doubled }
@@ -36,17 +42,22 @@ func (f *Fold) acted(e *Entry, what Hash) {
 		f.work += int64(len(f.acts))
 		for i := range f.acts {
 			if a := &f.acts[i]; a.what == what && missed(a.at.Name) {
-				f.double(Doubled{First: a.at.Name, Second: e.Name, Time: e.Time})
+				f.double(Doubled{First: a.decision(), Second: e.Name, Time: e.Time})
 			}
 		}
 	}
 	if h.beyond {
 		f.double(Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time})
 	}
+	f.remember(act{at: e.Position(), what: what})
+}
+
+// remember keeps an act to compare others with.
+func (f *Fold) remember(a act) {
 	if len(f.acts) >= maxActs && f.forgot.Compare(f.acts[0].at) < 0 {
 		f.forgot = f.acts[0].at
 	}
-	f.acts = extended(f, f.acts, act{e.Position(), what}, maxActs, &f.rooms.acts)
+	f.acts = extended(f, f.acts, a, maxActs, &f.rooms.acts)
 }
 
 // double remembers that something was decided twice. Of too many the first stay.
@@ -90,7 +101,7 @@ func (f *Fold) settled(decision Hash) bool {
 // forgetful is f as whoever reads its bytes has it: without what is only known from entries at hand.
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
-	f.unmade, f.corrections, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil
+	f.unmade, f.happened, f.made, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil, nil
 	f.sights, f.drifted, f.marks = nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
@@ -103,8 +114,9 @@ func (f *Fold) forgetful() *Fold {
 
 // undone forgets an act that surely did not happen.
 func (f *Fold) undone(decision Hash) {
-	if i := slices.IndexFunc(f.acts, func(a act) bool { return a.at.Name == decision }); i >= 0 {
-		f.acts = slices.Delete(slices.Clone(f.acts), i, i+1)
+	is := func(a act) bool { return a.decision() == decision }
+	if slices.ContainsFunc(f.acts, is) {
+		f.acts = slices.DeleteFunc(slices.Clone(f.acts), is)
 		f.rooms.acts = roomBehind(f.acts)
 	}
 	f.settled(decision)
@@ -200,9 +212,9 @@ func (a *Agent) flags(policy Hash) []Draft {
 	for _, d := range a.fold.unrecorded() {
 		drafts = append(drafts, Draft{Body: Event{Name: "doubled", By: runtimeName, Notice: d}, Policy: policy})
 	}
-	for i := range a.fold.corrections {
+	for i := range a.fold.happened {
 		if a.fold.Ended == nil {
-			drafts = append(drafts, Draft{Body: a.fold.corrections[i].event(), Policy: policy})
+			drafts = append(drafts, Draft{Body: a.fold.telling(&a.fold.happened[i]), Policy: policy})
 		}
 	}
 	return drafts

@@ -4,7 +4,7 @@ import "slices"
 
 // stepEvent folds something the agent was told.
 func (f *Fold) stepEvent(e *Entry, ev *Event) {
-	f.corrected(ev)
+	f.heard(ev)
 	_, grants := ev.Notice.(Grant)
 	counts := !grants || f.byOwner(e) // a grant that does not count uses up no id
 	if ev.ID != "" && ev.repeatable() && counts {

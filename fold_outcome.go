@@ -31,7 +31,9 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 			// what it sets was set when the first came, and may have changed since
 			f.conflict(e, "a second outcome of one decision")
 			if o.Signal == OK {
-				f.contradict(e, o.Decision)
+				f.happens(e, o.Decision)
+			} else {
+				f.mislead(e, o.Decision)
 			}
 		}
 		return
@@ -53,8 +55,12 @@ func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 		f.closeDelegate(&open, o)
 		return
 	}
-	if o.Signal != OK && !open.Effect.Repeatable() {
-		f.recordUnmade(o.Decision, &x, o.Signal)
+	switch {
+	case open.Effect.Repeatable():
+	case o.Signal == OK:
+		f.made = extended(f, f.made, made{e.Position(), o.Decision, callKey(&x)}, maxActs, &f.rooms.made)
+	default:
+		f.unmake(o.Decision, &x, o.Signal)
 	}
 	f.recordSignal(x.Tool, e, SignalRecord{Signal: o.Signal, After: o.RetryAfter, Took: o.Took}, o.Note)
 	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {

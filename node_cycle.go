@@ -215,7 +215,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			} // else others wrote meanwhile, and there may be something to do after all
 		case announceStep:
 			return idleFor(Reason{Kind: phase.RestEnded}), nil
-		case flagStep, correctionStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep,
+		case flagStep, happenedStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep,
 			lapseStep, escalateStep, finishStep:
 		}
 	}
@@ -255,7 +255,7 @@ func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error)
 		return s, w.tellLack(&s)
 	case flagStep:
 		return s, w.flag(ctx, s)
-	case correctionStep:
+	case happenedStep:
 		return s, w.correct(ctx, s)
 	case sitStep:
 		return s, w.sit(ctx, s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -15,11 +16,12 @@ import (
 type reader struct {
 	store perdure.Store
 	told  []string
+	data  []perdure.Data // of that
 }
 
 func (r *reader) Advise(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
 	for _, m := range a.Fold().Inbox {
-		r.told = append(r.told, m.Name)
+		r.told, r.data = append(r.told, m.Name), append(r.data, m.Data)
 	}
 	if cameTo(r.store, a) == perdure.OK {
 		return perdure.Advice{Actions: []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "more"}}}}, nil
@@ -118,37 +120,111 @@ func TestThatItHappenedOutweighsASettlementInACopy(t *testing.T) {
 	}
 }
 
-// The advisor was asked before anybody knew better, and paid again: it is told, and a person is asked about the two.
+// The advisor was asked before anybody knew better, and paid again: a person is asked about the two, whichever word is
+// folded first. If that is the wrong one, the advisor is told.
 func TestAPaymentMadeAgainBecauseACopyWasWrongIsFlagged(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
-		p, adv, decision := doubtful(t)
-		settle := perdure.Settle{Decision: decision, Signal: perdure.Failed}
-		tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
-		run(t, p.a, p.id)
-		if p.paid() != 2 {
-			t.Fatalf("paid %d times", p.paid())
-		}
-		settle.Signal = perdure.OK
-		tellTimes(t, p.b, p.id, 9, perdure.Event{Name: "hello"})
-		tellTimes(t, p.b, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
-		p.together(t)
-		if snapshot { // which forgets what is only known from the entries
-			if _, err := p.a.Snapshot(t.Context(), p.id); err != nil {
-				t.Fatal(err)
+		for _, wrongFirst := range []bool{true, false} {
+			p, adv, decision := doubtful(t)
+			late := p.a
+			if wrongFirst {
+				late = p.b
 			}
-			tellTimes(t, p.a, p.id, 2, perdure.Event{Name: "hello"})
+			tellTimes(t, late, p.id, 9, perdure.Event{Name: "hello"})
+			settle := perdure.Settle{Decision: decision, Signal: perdure.Failed}
+			tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
+			run(t, p.a, p.id)
+			if p.paid() != 2 {
+				t.Fatalf("paid %d times", p.paid())
+			}
+			settle.Signal = perdure.OK
+			tellTimes(t, p.b, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
+			p.together(t)
+			if snapshot { // which forgets what is only known from the entries
+				if _, err := p.a.Snapshot(t.Context(), p.id); err != nil {
+					t.Fatal(err)
+				}
+				tellTimes(t, p.a, p.id, 2, perdure.Event{Name: "hello"})
+			}
+			fresh := &perdure.Node{Store: p.here, Key: p.a.Key, Trust: p.a.Trust, Policy: p.a.Policy, Tools: p.a.Tools,
+				Advisors: p.a.Advisors}
+			run(t, fresh, p.id)
+			tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "more"})
+			run(t, fresh, p.id)
+			what := fmt.Sprintf("snapshot %v, wrong first %v", snapshot, wrongFirst)
+			f := load(t, p.here, p.id)
+			if p.paid() != 2 || len(f.Doubled) != 1 || f.Doubled[0].First != decision {
+				t.Errorf("%s: paid %d times, on record as doubled %+v", what, p.paid(), f.Doubled)
+			}
+			told := slices.DeleteFunc(slices.Clone(adv.told), func(s string) bool { return s != "happened" })
+			if wrongFirst != (len(told) == 1) || len(told) > 1 {
+				t.Errorf("%s: the advisor was told %d times that it happened: %v", what, len(told), adv.told)
+			}
 		}
-		fresh := &perdure.Node{Store: p.here, Key: p.a.Key, Trust: p.a.Trust, Policy: p.a.Policy, Tools: p.a.Tools,
-			Advisors: p.a.Advisors}
-		run(t, fresh, p.id)
-		tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "more"})
-		run(t, fresh, p.id)
-		f := load(t, p.here, p.id)
-		if p.paid() != 2 || len(f.Doubled) != 1 || f.Doubled[0].First != decision {
-			t.Errorf("snapshot %v: paid %d times, on record as doubled %+v", snapshot, p.paid(), f.Doubled)
+	}
+}
+
+// Once the branches have met, the same payment made again on purpose is another one: nobody is asked about it.
+func TestAPaymentMadeAgainByWhoKnowsIsNotFlagged(t *testing.T) {
+	p, _, decision := doubtful(t)
+	tellTimes(t, p.a, p.id, 9, perdure.Event{Name: "hello"})
+	settle := perdure.Settle{Decision: decision, Signal: perdure.Failed}
+	tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
+	settle.Signal = perdure.OK
+	tellTimes(t, p.b, p.id, 1, perdure.Event{Name: "settle", Notice: settle})
+	p.together(t)
+	p.a.Advisors = map[string]perdure.Advisor{"": scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn == 1 {
+			return []perdure.Action{perdure.Execute{Tool: "pay"}}
 		}
-		if n := len(slices.DeleteFunc(slices.Clone(adv.told), func(s string) bool { return s != "happened" })); n != 1 {
-			t.Errorf("snapshot %v: the advisor was told %d times that it happened: %v", snapshot, n, adv.told)
+		return nil
+	})}
+	run(t, p.a, p.id)
+	if f := load(t, p.here, p.id); p.paid() != 2 || len(f.Doubles()) > 0 {
+		t.Errorf("paid %d times, doubled %v", p.paid(), f.Doubles())
+	}
+}
+
+// Who may write to an agent says something of their own under the name and the id of what a node says of itself. It
+// does not take its place: the advisor is told what happened, once, whenever the other is told.
+func TestNobodyKeepsTheAdvisorFromHearingThatItHappened(t *testing.T) {
+	for _, lie := range []perdure.Event{{Name: "lie"}, {Name: "happened"}} {
+		for _, early := range []bool{true, false} {
+			p, adv, decision := doubtful(t)
+			eve := on(t, nil)
+			fresh := &perdure.Node{Store: p.here, Key: p.a.Key, Policy: p.a.Policy, Tools: p.a.Tools,
+				Advisors: p.a.Advisors, Trust: p.a.Trust.With(perdure.Trustee{Key: eve.key.Key(), Name: "eve",
+					Rights: perdure.MayAuthor, Scope: perdure.AnyScope})}
+			lie.By, lie.ID = "runtime", "happened/"+decision.String()
+			lie.Data, _ = perdure.DataOf("it did not happen")
+			forge := func() {
+				eve.a, eve.all = loaded(t, p.here, p.id), nil
+				eve.write(lie)
+				put(t, p.here, p.id, eve.all...)
+			}
+			if early {
+				forge()
+			}
+			tellTimes(t, p.a, p.id, 3, perdure.Event{Name: "hello"}) // its word is folded last
+			tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "settle",
+				Notice: perdure.Settle{Decision: decision, Signal: perdure.OK}})
+			tellTimes(t, p.b, p.id, 1, perdure.Event{Name: "settle",
+				Notice: perdure.Settle{Decision: decision, Signal: perdure.Failed}})
+			p.together(t)
+			if !early {
+				forge()
+			}
+			run(t, fresh, p.id)
+			said := 0
+			for _, m := range adv.data {
+				if m != nil && strings.Contains(string(m.JSON()), "but it did happen") {
+					said++
+				}
+			}
+			if said != 1 {
+				t.Errorf("%s, early %v: the advisor was told %d times that it happened: %v", lie.Name, early, said,
+					adv.told)
+			}
 		}
 	}
 }

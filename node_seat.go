@@ -53,10 +53,10 @@ func (w *work) flag(ctx context.Context, s flagStep) error {
 }
 
 // correct tells the advisor that something happened that is on record as not done.
-func (w *work) correct(ctx context.Context, s correctionStep) error {
+func (w *work) correct(ctx context.Context, s happenedStep) error {
 	w.n.Log.Warn("it happened, though it was recorded otherwise in a copy", "agent", w.a.ID().Short(), "tool", s.tool,
 		"recorded", s.as, "decision", s.decision.Short())
-	return w.addFlushed(ctx, s.event())
+	return w.addFlushed(ctx, w.a.fold.telling(&s.happened))
 }
 
 // GiveSeat hands the seat of an agent over, so that another store may take it: the one whose node has the key to, or

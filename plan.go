@@ -76,7 +76,7 @@ func (f *Fold) plan(c *Capabilities, now time.Time) Step {
 	if found := f.unrecorded(); len(found) > 0 {
 		return flagStep{found[0]}
 	}
-	if s := f.planCorrection(); s != nil {
+	if s := f.planHappened(); s != nil {
 		return s
 	}
 	if f.Ended != nil {

@@ -88,7 +88,7 @@ func (s escalateStep) Doing() Doing {
 func (s finishStep) Doing() Doing { return Doing{What: phase.StepFinish, Action: s.End} }
 func (announceStep) Doing() Doing { return Doing{What: phase.StepAnnounce} }
 func (s flagStep) Doing() Doing   { return Doing{What: phase.StepFlag, Decision: s.Doubled.Second} }
-func (s correctionStep) Doing() Doing {
+func (s happenedStep) Doing() Doing {
 	return Doing{What: phase.StepCorrect, Decision: s.decision}
 }
 func (sitStep) Doing() Doing { return Doing{What: phase.StepSit} }

@@ -114,13 +114,17 @@ type builder struct {
 	gone      *perdure.Entry // without its body; nil: all are there
 	genesis   *perdure.Entry
 	inputs    perdure.Data
-	proposed  index[[]perdure.Action] // by advice
+	proposed  index[proposal] // by advice
 	decided   index[*decided]
 	delegated index[perdure.AgentID]
 	events    index[perdure.Data]
-	seen      index[[]perdure.Hash] // by advice, unless a copy without the seat was asked
-	asleep    perdure.Hash          // the decision to sleep that stands
-	beside    []perdure.Wake        // those that another came before
+	wakes     perdure.Wakes // which of them count
+}
+
+// proposal is what is to be known of an advice.
+type proposal struct {
+	actions []perdure.Action
+	seen    []perdure.Hash // none where a copy without the seat was asked
 }
 
 // decided is a decision that something be done, or that a person be asked whether it may.
@@ -137,10 +141,11 @@ func (b *builder) add(e *perdure.Entry) {
 	case perdure.Genesis:
 		b.genesis, b.inputs = e, c.Intent.Inputs
 	case perdure.Advice:
-		b.proposed.put(e.Name, c.Actions)
-		if len(c.Seen) > 0 && !c.Apart {
-			b.seen.put(e.Name, c.Seen)
+		of := proposal{actions: c.Actions, seen: c.Seen}
+		if c.Apart {
+			of.seen = nil
 		}
+		b.proposed.put(e.Name, of)
 	case perdure.Decision:
 		b.decision(e, &c)
 	case perdure.Event:
@@ -154,22 +159,13 @@ func (b *builder) add(e *perdure.Entry) {
 }
 
 func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
-	if w, ok := d.Action.(perdure.Wake); ok {
-		if d.Verdict.Answer == perdure.Allow {
-			b.woken(&w)
-		}
-		return
-	}
-	if len(b.beside) > 0 && !slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
-		b.followed(d.Advice)
-	}
 	act := d.Action
 	of, proposed := b.proposed.get(d.Advice)
-	if proposed = proposed && d.Index < int64(len(of)); proposed {
-		act = of[d.Index]
+	if proposed = proposed && d.Index >= 0 && d.Index < int64(len(of.actions)); proposed {
+		act = of.actions[d.Index]
 	}
-	if _, sleeps := act.(perdure.Sleep); sleeps && d.Verdict.Answer == perdure.Allow {
-		b.asleep = e.Name
+	for _, w := range b.wakes.Decided(e.Name, act, &d.Verdict, of.seen) {
+		b.awoke(&w)
 	}
 	key := perdure.CallOf(act)
 	if _, tries := act.(perdure.Execute); key == "" || !proposed && !tries { // the runtime's own
@@ -177,8 +173,8 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 	}
 	switch d.Verdict.Answer {
 	case perdure.Deny:
-		if b.did(key) {
-			return // a copy proposed it as well, and was told later that it is not done twice
+		if b.did(key) || slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
+			return // proposed in a copy, which may not know what was done: nobody refused it, and it is proposed again
 		}
 		b.done[key] = record{signal: perdure.Denied, note: d.Verdict.Reason}
 	case perdure.Ask:
@@ -191,32 +187,6 @@ func (b *builder) decision(e *perdure.Entry, d *perdure.Decision) {
 			}
 		}
 	}
-}
-
-// woken notes what ended a sleep. Of wakes of several copies the first counts, as in the fold, unless the function went
-// on from another.
-func (b *builder) woken(w *perdure.Wake) {
-	if w.Sleep != b.asleep {
-		b.beside = append(b.beside, *w)
-		return
-	}
-	b.asleep = perdure.Hash{}
-	b.awoke(w)
-}
-
-// followed notes that an advice counts: the function went on from a wake by what it has seen.
-func (b *builder) followed(advice perdure.Hash) {
-	seen, ok := b.seen.get(advice)
-	if !ok {
-		return
-	}
-	b.beside = slices.DeleteFunc(b.beside, func(w perdure.Wake) bool {
-		is := slices.ContainsFunc(w.By, func(h perdure.Hash) bool { return slices.Contains(seen, h) })
-		if is {
-			b.awoke(&w)
-		}
-		return is
-	})
 }
 
 // awoke records the end of a sleep, with the data of the event that ended it.

@@ -106,7 +106,7 @@ func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentI
 
 // named is Find for what looks at the agent anyway: a whole id is not looked up twice.
 func (d *Desk) named(ctx context.Context, v *Visitor, arg string) (id perdure.AgentID, err error) {
-	if v.Everything() && v.Link == nil && v.May(VerbMemory) == nil && id.UnmarshalText([]byte(arg)) == nil {
+	if v.Link == nil && v.MayEverywhere(VerbMemory) && id.UnmarshalText([]byte(arg)) == nil {
 		return id, nil
 	}
 	return d.Find(ctx, v, arg)
@@ -115,7 +115,7 @@ func (d *Desk) named(ctx context.Context, v *Visitor, arg string) (id perdure.Ag
 // Shows reports whether an agent is there for a visitor: its scope is theirs, and it keeps no notes that are not for
 // them.
 func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
-	if v.Everything() && v.May(VerbMemory) == nil {
+	if v.MayEverywhere(VerbMemory) {
 		return true
 	}
 	a, err := d.load(ctx, id)
@@ -124,7 +124,8 @@ func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
 			!errors.Is(err, perdure.ErrNotFound) // what is wrong with it is said to those who see all
 	}
 	f := a.Fold()
-	return v.Sees(f.Charter.Scope) && (!workspace.Keeps(f.Intent.Kind) || v.May(VerbMemory) == nil)
+	scope := f.Charter.Scope
+	return v.Sees(scope) && (!workspace.Keeps(f.Intent.Kind) || v.MayIn(VerbMemory, scope) == nil)
 }
 
 // Agent is an agent as this home sees it, if it is there for the visitor.
@@ -148,6 +149,21 @@ func (d *Desk) Point(ctx context.Context, v *Visitor, arg string) (*Point, error
 		return &Point{Agent: a}, err
 	}
 	return FindPoint(ctx, d.Home, d.Store, id.String()+"@"+ref)
+}
+
+// Explain says what policy says, or said, of an action of an agent that is there for the visitor. The name is looked up
+// once, with the visitor's eyes: another agent that the home knows by it is not theirs to hear of.
+func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestion) (*Explained, error) {
+	name, ref := SplitRef(arg)
+	id, err := d.Find(ctx, v, name)
+	if err != nil {
+		return nil, err
+	}
+	at := id.String()
+	if name != arg {
+		at += "@" + ref
+	}
+	return d.Home.Explain(ctx, d.Store, at, q)
 }
 
 // load is what the node holds of an agent, while that is all there is, else derived anew.
@@ -452,14 +468,15 @@ func (d *Desk) List(
 		}
 	}
 	found, next, err := Page(ctx, d.Store, f, cursor, limit, func(l perdure.Listing) bool {
-		return workspace.Keeps(l.Kind) && v.May(VerbMemory) != nil
+		return workspace.Keeps(l.Kind) && v.MayIn(VerbMemory, l.Scope) != nil
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	if !v.Everything() { // the index only finds
-		found = slices.DeleteFunc(found, func(l perdure.Listing) bool { return !d.Shows(ctx, v, l.Agent) })
-	}
+	everything, notes := v.Everything(), v.MayEverywhere(VerbMemory)
+	found = slices.DeleteFunc(found, func(l perdure.Listing) bool { // the index only finds
+		return (!everything || !notes && workspace.Keeps(l.Kind)) && !d.Shows(ctx, v, l.Agent)
+	})
 	lines, err := d.Home.Check(ctx, d.Store, found, false)
 	return lines, next, err
 }
@@ -513,7 +530,7 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 // names refuses approvers and delegates whom the home does not trust with that: a visitor who could name others could
 // name themselves, and approve what they proposed.
 func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
-	if v.Verbs == nil && v.Everything() {
+	if v.owns() {
 		return nil // they may trust whom they like
 	}
 	trust := d.Node.Trusted()

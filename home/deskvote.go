@@ -67,6 +67,9 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 		return nil, false, err
 	}
 	defer done()
+	if err := d.unanswered(ctx, v, a.ID(), vote); err != nil {
+		return nil, false, err
+	}
 	entries, err := d.signed(ctx, v, a, "", vote)
 	if err != nil {
 		return nil, false, err
@@ -169,7 +172,39 @@ func (d *Desk) Take(
 		return nil, false, err
 	}
 	defer done()
+	if err := d.unanswered(ctx, v, a.ID(), vote); err != nil {
+		return nil, false, err
+	}
 	return d.take(ctx, v, a, d.open(a, vote.Digest), entries)
+}
+
+// unanswered refuses an answer by a link to what its person answered otherwise: by this link in another request, or in a
+// process that was killed before it kept that, or with their token. Memory says so in the agent's turn; what the file of
+// the link said when the request began does not.
+func (d *Desk) unanswered(ctx context.Context, v *Visitor, id perdure.AgentID, vote perdure.Approval) error {
+	if v.Link == nil || v.Person == nil {
+		return nil
+	}
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	q := d.open(a, vote.Digest)
+	if q == nil {
+		return nil // it is refused for that
+	}
+	for _, was := range q.Votes {
+		if was.Origin == v.Person.Key() && was.Approve != vote.Approve {
+			return usedUp(saidWord(was.Approve))
+		}
+	}
+	return nil
+}
+
+// usedUp refuses another answer by a link.
+func usedUp(said string) error {
+	return perdure.WithHint(fmt.Errorf("%w: this link was used, to %s; nothing was changed", perdure.ErrConflict, said),
+		"a link is good for one answer: answer with your token")
 }
 
 // ownVote refuses the key of the home, and what a link is not for.
@@ -183,9 +218,11 @@ func (d *Desk) ownVote(v *Visitor, by perdure.Key, digest perdure.Hash, approve 
 	if v.Link != nil && v.Link.Digest != digest {
 		return fmt.Errorf("%w: this link is for another question", perdure.ErrDenied)
 	}
+	if v.Link != nil && v.Person != nil && by != v.Person.Key() {
+		return fmt.Errorf("%w: this link answers with the key of %s alone", perdure.ErrDenied, v.Name)
+	}
 	if v.Link != nil && v.Link.Said != "" && v.Link.Said != saidWord(approve) {
-		return perdure.WithHint(fmt.Errorf("%w: this link was used, to %s; nothing was changed", perdure.ErrConflict,
-			v.Link.Said), "a link is good for one answer: answer with your token, or make another link")
+		return usedUp(v.Link.Said)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ type grant struct {
 
 func (g *grant) has(verb string) bool { return g.verbs == nil || slices.Contains(g.verbs, verb) }
 
-func (g *grant) covers(scope string) bool {
-	return g.scope == perdure.AnyScope || g.scope == "" || perdure.InScope(scope, g.scope)
-}
+func (g *grant) everywhere() bool { return g.scope == perdure.AnyScope || g.scope == "" }
+
+func (g *grant) covers(scope string) bool { return g.everywhere() || perdure.InScope(scope, g.scope) }
 
 // all are the grants of the visitor.
 func (v *Visitor) all() []grant {
@@ -161,7 +161,18 @@ func (v *Visitor) Sees(scope string) bool {
 
 // Everything reports whether all agents are there for the visitor.
 func (v *Visitor) Everything() bool {
-	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.scope == perdure.AnyScope || g.scope == "" })
+	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.everywhere() })
+}
+
+// MayEverywhere reports whether the visitor has a right to a verb for all agents: by one grant, as what they may in one
+// scope they may not elsewhere because they see what is there.
+func (v *Visitor) MayEverywhere(verb string) bool {
+	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.everywhere() && g.has(verb) })
+}
+
+// owns reports whether the visitor may do everything with all agents.
+func (v *Visitor) owns() bool {
+	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.everywhere() && g.verbs == nil })
 }
 
 // doing is a verb in a sentence: some are the names of what they permit.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/view"
 )
 
@@ -192,4 +193,56 @@ func TestAKeyOfSeveralScopesSeesTheseAlone(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What a key may in one scope it may not in another: it owns what is in acme, and is an author in beta.
+func TestNotesOfAScopeAreForThoseWhoMayReadThemThere(t *testing.T) {
+	h := &home.Home{URL: filepath.Join(t.TempDir(), "home"), Acts: true}
+	if err := h.Locate(); err != nil {
+		t.Fatal(err)
+	}
+	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
+		n, err := h.Node(ctx, s)
+		if err != nil {
+			return err
+		}
+		friend, err := perdure.GenerateSigner("friend")
+		if err != nil {
+			return err
+		}
+		for _, who := range []perdure.Trustee{
+			{Key: friend.Key(), Name: "friend", Rights: perdure.MayOwn, Scope: "acme"},
+			{Key: friend.Key(), Name: "friend", Rights: perdure.MayAuthor, Scope: "beta"},
+		} {
+			if err := h.AddTrust(who); err != nil {
+				return err
+			}
+		}
+		notes, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: keeper.Workspace},
+			Charter: perdure.Charter{Scope: "beta"}})
+		if err != nil {
+			return err
+		}
+		v, err := h.Peer(friend.Key())
+		if err != nil {
+			return err
+		}
+		if v.MayIn(home.VerbMemory, "beta") == nil {
+			t.Error("an author of beta may read memory there")
+		}
+		d := &home.Desk{Home: h, Store: s, Node: n}
+		if d.Shows(ctx, v, notes.ID()) {
+			t.Error("an author of beta is shown what keeps the notes of beta, because they own something in acme")
+		}
+		if v.MayEverywhere(home.VerbMemory) {
+			t.Error("they may read all notes")
+		}
+		if got, _, err := d.List(ctx, v, perdure.Filter{}, "", 10); err != nil || len(got) != 0 {
+			t.Errorf("listed: %+v %v", got, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/perdure/perdure"
@@ -39,14 +40,22 @@ func program(h *webhook.Hook) *Visitor {
 	return &Visitor{Name: h.Name, hook: h.Name, Scope: cmp.Or(h.Scope, perdure.AnyScope), Verbs: []string{VerbEvent}}
 }
 
-// behind is the person behind a hook, who approves and answers; without one it is the hook, which may do neither.
-func behind(h *webhook.Hook) *Visitor {
+// behind is the person behind a hook, who approves and answers; without one it is the hook, which may do neither. Whose
+// key was revoked does neither any more, as by a token.
+func (d hookDesk) behind(h *webhook.Hook) (*Visitor, error) {
 	v := program(h)
-	if h.Person != nil {
-		v.Name, v.Person, v.Speaks = h.Person.Name, h.Person, true
-		v.Verbs = []string{VerbAnswer, VerbApprove}
+	if h.Person == nil {
+		return v, nil
 	}
-	return v
+	for _, who := range d.Node.Trusted().Trustees() {
+		if who.Key == h.Person.Key() && who.Revoked {
+			return nil, fmt.Errorf("%w: the key of %s, who is behind the hook %s, was revoked", perdure.ErrDenied,
+				h.Person.Name, h.Name)
+		}
+	}
+	v.Name, v.Person, v.Speaks = h.Person.Name, h.Person, true
+	v.Verbs = []string{VerbAnswer, VerbApprove}
+	return v, nil
 }
 
 // Begin implements webhook.Desk.
@@ -76,7 +85,10 @@ func (d hookDesk) Tell(ctx context.Context, h *webhook.Hook, a *perdure.Agent, e
 	error) {
 	v := program(h)
 	if verbOf(&ev) == VerbAnswer {
-		v = behind(h)
+		var err error
+		if v, err = d.behind(h); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := d.mayTell(v, &ev); err != nil {
 		return nil, false, err
@@ -87,7 +99,10 @@ func (d hookDesk) Tell(ctx context.Context, h *webhook.Hook, a *perdure.Agent, e
 // Vote implements webhook.Desk.
 func (d hookDesk) Vote(ctx context.Context, h *webhook.Hook, a *perdure.Agent, message string,
 	vote perdure.Approval) (*perdure.Entry, error) {
-	v := behind(h)
+	v, err := d.behind(h)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := d.Votable(v, a, vote.Digest, vote.Approve); err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := visitorOf(r.Context())
 		err := v.May(verb)
-		if err == nil && !v.Everything() {
+		if err == nil && !v.MayEverywhere(verb) {
 			err = perdure.WithHint(
 				fmt.Errorf("%w: %s may see agents of scope %s only, and %s shows all", perdure.ErrDenied,
 					v.Name, v.Scope, r.URL.Path),

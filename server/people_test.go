@@ -3,7 +3,10 @@ package server_test
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,5 +211,62 @@ func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
 	}
 	if _, _, err := w.home.Unlock(text, time.Now().Add(2*time.Second)); !errors.Is(err, home.ErrUnknown) {
 		t.Errorf("an expired link: got %v", err)
+	}
+}
+
+// A process that is killed after a vote by a link was stored, and before the link is marked as used.
+func TestALinkThatWasUsedBeforeAKillAnswersNothingElse(t *testing.T) {
+	w := newWorld(t)
+	ana, _ := w.person("ana")
+	w.quorum = 2
+	id, digest := w.asking()
+	var made client.Link
+	w.call(ana, "POST", "/v1/agents/"+id.String()+"/links", client.NewLink{Digest: digest.String()}, 200, &made)
+	_, link, _ := strings.Cut(made.Link, "#")
+	files, err := filepath.Glob(filepath.Join(w.home.Dir, "links", "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	before, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.call(link, "POST", "/v1/agents/"+id.String()+"/approve", client.Ballot{}, 200, nil)
+	if err := os.WriteFile(files[0], before, 0o600); err != nil { // as if it had been killed
+		t.Fatal(err)
+	}
+	code, _, text := w.raw(link, "POST", "/v1/agents/"+id.String()+"/deny", client.Ballot{})
+	if code == 200 {
+		t.Errorf("a link that was used to approve denies: %s", text)
+	}
+}
+
+// A link that is used many times at once, for both answers, gives one.
+func TestALinkGivesOneAnswerHoweverManyAreAskedOfItAtOnce(t *testing.T) {
+	w := newWorld(t)
+	ana, key := w.person("ana")
+	w.quorum = 2
+	id, digest := w.asking()
+	var made client.Link
+	w.call(ana, "POST", "/v1/agents/"+id.String()+"/links", client.NewLink{Digest: digest.String()}, 200, &made)
+	_, link, _ := strings.Cut(made.Link, "#")
+	var all sync.WaitGroup
+	for i := range 8 {
+		word := []string{"approve", "deny"}[i%2]
+		all.Go(func() { w.raw(link, "POST", "/v1/agents/"+id.String()+"/"+word, client.Ballot{}) })
+	}
+	all.Wait()
+	said := map[bool]int{}
+	for e, err := range w.store.Entries(t.Context(), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, _ := e.Content().(perdure.Event)
+		if vote, ok := ev.Notice.(perdure.Approval); ok && e.Origin == key.Key() {
+			said[vote.Approve]++
+		}
+	}
+	if len(said) != 1 {
+		t.Errorf("answers by one link, yes and no: %v", said)
 	}
 }

@@ -486,9 +486,6 @@ func (s *Server) explain(ctx context.Context, v *home.Visitor, in *struct {
 	Pointed
 	Body client.Why
 }) (*reply[client.Explained], error) {
-	if _, err := s.Desk.Find(ctx, v, in.Agent); err != nil {
-		return nil, err
-	}
 	q := home.WhyQuestion{
 		Decision:  in.Body.Decision,
 		Tool:      in.Body.Tool,
@@ -505,7 +502,7 @@ func (s *Server) explain(ctx context.Context, v *home.Visitor, in *struct {
 			return nil, perdure.Invalid(err)
 		}
 	}
-	out, err := s.Desk.Home.Explain(ctx, s.Desk.Store, in.point(), q)
+	out, err := s.Desk.Explain(ctx, v, in.point(), q)
 	return replied[client.Explained](out, err)
 }
 

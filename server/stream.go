@@ -316,7 +316,7 @@ func (r *reader) wants(ctx context.Context, f *frame) bool {
 	if !r.Fits(f.line) {
 		return false
 	}
-	if !r.topic.id.IsZero() || r.who.Everything() && r.who.May(home.VerbMemory) == nil {
+	if !r.topic.id.IsZero() || r.who.MayEverywhere(home.VerbMemory) {
 		return true
 	}
 	if r.seen == nil || len(r.seen) > maxNarrators || time.Since(r.since) > time.Minute {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -262,4 +263,21 @@ func (w *world) asksMCP(token string) (text string, failed bool) {
 		w.t.Fatal(err)
 	}
 	return fmt.Sprint(res.Status, " ", string(b)), res.StatusCode >= 400
+}
+
+// Whoever has a token of one scope makes an agent there with the name of one of the home's, and asks policy about it:
+// the server finds the first, and explains the second.
+func TestExplainIsAboutTheAgentThatTheVisitorSees(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "the secret plan", Name: "payroll",
+		Labels: map[string]string{"client": "hush-hush"}}, 201, nil)
+	narrow := w.token("acme/ops", home.VerbRead, home.VerbCreate)
+	w.problem(narrow, "GET", "/v1/agents/payroll", nil, 404)
+	w.problem(narrow, "POST", "/v1/agents/payroll/explain", client.Why{Tool: "pay"}, 404)
+	w.call(narrow, "POST", "/v1/agents", client.Intent{Goal: "mine", Name: "payroll"}, 201, nil)
+	_, _, text := w.raw(narrow, "POST", "/v1/agents/payroll/explain", client.Why{Tool: "pay"})
+	if bytes.Contains(text, []byte("hush-hush")) || bytes.Contains(text, []byte(`"home"`)) {
+		t.Errorf("a token of acme/ops is told of an agent of home: %s", text)
+	}
 }

@@ -191,15 +191,10 @@ func (h *Handler) verified(w http.ResponseWriter, r *http.Request) (*post, error
 	return &post{hook: &h.Hooks[of[m.By]], name: r.PathValue("agent"), id: m.ID, at: m.Time, body: body}, nil
 }
 
-// strictly reads a body that has these fields and no others, one value and nothing after it.
+// strictly reads a body that has these fields and no others, each once, one value and nothing after it.
 func strictly(body []byte, into any) error {
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return &Error{invalid, errors.New("the body is not what is expected: " + jsontext.Fault(err))}
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &Error{invalid, errors.New("the body has more after its value")}
+	if err := jsontext.Exact(body, into); err != nil {
+		return &Error{invalid, fmt.Errorf("the body is not what is expected: %w", err)}
 	}
 	return nil
 }
@@ -232,6 +227,11 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	message := p.agent.ID().String() + " " + ev.By + " " + ev.ID
 	if h.taken.has(message) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
+	}
+	if body.Name == perdure.AnswerEvent && !p.agent.Fold().Received(&ev) {
+		if err := h.timely(p); err != nil {
+			return Answer{}, err
+		}
 	}
 	answer, err := p.told(Accepted)(h.Desk.Tell(ctx, p.hook, p.agent, ev))
 	if err == nil {
@@ -388,6 +388,18 @@ func (h *Handler) meant(p *post, body *resumption) error {
 		return &Error{conflict, perdure.WithHint(
 			errors.New("a message with this id was for another agent; nothing was answered"),
 			"give each message its own id")}
+	}
+	return nil
+}
+
+// timely refuses a person's answer that was for another agent, or was signed before the agent asked.
+func (h *Handler) timely(p *post) error {
+	if err := h.meant(p, new(resumption)); err != nil {
+		return err
+	}
+	f := p.agent.Fold()
+	if _, asks := f.Question(time.Now()); asks && p.before(f.Sleep.Since) {
+		return errBefore
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/perdure/perdure/advisor/internal/told"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/ruling"
 )
 
 // readsHistory finds conditions that need what came of earlier turns.
@@ -71,8 +70,7 @@ type recorder struct {
 	happened map[perdure.Hash]bool // decisions with an outcome that says so
 	came     map[string]bool       // places whose last outcome says so
 	ledger   perdure.Ledger        // of what came of decisions
-	asleep   perdure.Hash          // the decision to sleep that stands
-	beside   []perdure.Wake        // those that another came before
+	wakes    perdure.Wakes         // which of them count
 }
 
 func (r *recorder) add(e *perdure.Entry) {
@@ -97,17 +95,15 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 	if act == nil && d.Index >= 0 && d.Index < int64(len(of.Actions)) {
 		act = of.Actions[d.Index]
 	}
-	if w, ok := act.(perdure.Wake); ok {
-		if d.Verdict.Answer == perdure.Allow {
-			r.wake(w)
-		}
+	seen := of.Seen
+	if of.Apart {
+		seen = nil
+	}
+	for _, w := range r.wakes.Decided(e.Name, act, &d.Verdict, seen) {
+		r.awoke(w)
+	}
+	if _, ok := act.(perdure.Wake); ok {
 		return
-	}
-	if _, ok := act.(perdure.Sleep); ok && d.Verdict.Answer == perdure.Allow {
-		r.asleep = e.Name
-	}
-	if !of.Apart && !slices.Equal(d.Verdict.Rules, []string{ruling.Outdated}) {
-		r.followed(of.Seen)
 	}
 	call := callOf(act)
 	if d.Verdict.Answer == perdure.Deny && r.came[call] {
@@ -124,28 +120,6 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 			r.record(call, perdure.OK, nil, "", map[string]any{"child": child.ID().String()})
 		}
 	}
-}
-
-// wake notes what ended a sleep. Of wakes of several copies the first counts, as in the fold, unless the script went on
-// from another.
-func (r *recorder) wake(w perdure.Wake) {
-	if w.Sleep != r.asleep {
-		r.beside = append(r.beside, w)
-		return
-	}
-	r.asleep = perdure.Hash{}
-	r.awoke(w)
-}
-
-// followed notes that an advice counts that has seen events: the script went on from a wake by them.
-func (r *recorder) followed(seen []perdure.Hash) {
-	r.beside = slices.DeleteFunc(r.beside, func(w perdure.Wake) bool {
-		is := slices.ContainsFunc(w.By, func(h perdure.Hash) bool { return slices.Contains(seen, h) })
-		if is {
-			r.awoke(w)
-		}
-		return is
-	})
 }
 
 // awoke records the end of a sleep.
