@@ -99,7 +99,7 @@ type Fold struct {
 	echoes      []Hash     // messages in the inbox that repeat what the advisor has seen
 	sights      []sight    // of advice that may not count
 	drifted     []Hash     // those in fallen that only such advice has seen
-	marks       []woken    // on messages in the inbox
+	marks       []wakeMark // on messages in the inbox
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

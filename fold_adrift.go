@@ -28,8 +28,8 @@ type sight struct {
 	cut    bool      // some of it was not done because it is outdated
 }
 
-// woken says of a message in the inbox whether it has woken the agent, where that is not what the fold says.
-type woken struct {
+// wakeMark says of a message in the inbox whether it has woken the agent, where that is not what the fold says.
+type wakeMark struct {
 	event Hash
 	spent bool
 }
@@ -85,16 +85,22 @@ func (f *Fold) among(is func(Hash) bool) (found []Message) {
 
 // drift takes messages out of the inbox that only an advice has seen which may not count.
 func (f *Fold) drift(seen func(Hash) bool) {
+	inbox := oneOf(eventsOf(f.Inbox))
+	f.work += int64(len(f.Inbox))
+	var left []Message
+	var fell []Hash
 	for _, m := range f.Unseen() {
-		if seen(m.Event) && !slices.Contains(f.drifted, m.Event) {
-			f.drifted = pushed(f.drifted, m.Event, maxFallen)
-			if find(f, f.Inbox, func(in *Message) bool { return in.Event == m.Event }) >= 0 {
-				f.fall(m)
-			}
+		switch {
+		case !seen(m.Event):
+		case inbox(m.Event):
+			left = append(left, m)
+		default:
+			fell = append(fell, m.Event)
 		}
 	}
+	f.setAdrift(fell...)
+	f.adrift(left)
 	f.outOfInbox(seen)
-	f.judged = new(judged)
 }
 
 // decides notes a decision about an advice that may not count, and finds out whether it does.
@@ -131,12 +137,13 @@ func (f *Fold) decides(d *Decision) {
 
 // heed forgets what advice of which nothing may be done has seen, once another advice that counts has.
 func (f *Fold) heed(seen func(Hash) bool) {
-	twice := func(m Message) bool {
-		return seen(m.Event) || slices.ContainsFunc(f.twins, func(t twin) bool {
-			return t.first == m.Event && seen(t.second)
-		})
+	if len(f.sights) == 0 {
+		return
 	}
+	repeated := oneOf(f.firsts(seen))
+	twice := func(m Message) bool { return seen(m.Event) || repeated(m.Event) }
 	for i := range f.sights {
+		f.work += int64(len(f.sights[i].took))
 		if s := f.sights[i]; slices.ContainsFunc(s.took, twice) {
 			s.took = slices.DeleteFunc(slices.Clone(s.took), twice)
 			f.sights = replaced(f.sights, i, s)
@@ -155,15 +162,37 @@ func (f *Fold) unseated() {
 	}
 }
 
-// adrift remembers messages again that an advice had seen of which nothing is done, because the seat has moved.
+// adrift remembers messages again that an advice had seen of which nothing may be done: the seat has moved, or is
+// elsewhere.
 func (f *Fold) adrift(took []Message) {
+	known := oneOf(f.drifted)
+	took = slices.DeleteFunc(slices.Clone(took), func(m Message) bool { return known(m.Event) })
+	f.setAdrift(eventsOf(took)...)
 	for _, m := range took {
-		if !slices.Contains(f.drifted, m.Event) {
-			f.drifted = pushed(f.drifted, m.Event, maxFallen)
-			f.fall(m)
-		}
+		f.fall(m)
 	}
 	f.judged = new(judged)
+}
+
+// setAdrift notes of events that only advice which may not count has seen them.
+func (f *Fold) setAdrift(events ...Hash) {
+	known := oneOf(f.drifted)
+	f.work += int64(len(f.drifted) + len(events))
+	events = slices.DeleteFunc(events, known)
+	if len(events) == 0 {
+		return
+	}
+	f.drifted = slices.Concat(f.drifted, events)
+	f.drifted = f.drifted[max(0, len(f.drifted)-maxFallen):]
+}
+
+// eventsOf are the names of messages.
+func eventsOf(messages []Message) []Hash {
+	names := make([]Hash, len(messages))
+	for i := range messages {
+		names[i] = messages[i].Event
+	}
+	return names
 }
 
 // unspend lets events wake the agent again.
@@ -183,45 +212,53 @@ func (f *Fold) respend(is func(Hash) bool, spent bool) {
 		}
 		return true
 	})
-	f.work += int64(len(f.Inbox))
+	f.work += int64(len(f.Inbox) + len(f.marks))
+	woke := f.woken()
+	var other []wakeMark
+	changed := map[Hash]bool{}
 	for i := range f.Inbox {
-		if m := &f.Inbox[i]; is(m.Event) && f.wokeBy(m) != spent {
-			f.unmark(func(h Hash) bool { return h == m.Event })
-			if m.Spent != spent {
-				f.marks = pushed(f.marks, woken{m.Event, spent}, maxInbox)
+		if m := &f.Inbox[i]; is(m.Event) && woke(m) != spent {
+			if changed[m.Event] = true; m.Spent != spent {
+				other = append(other, wakeMark{m.Event, spent})
 			}
 		}
 	}
+	if len(changed) > 0 {
+		f.unmark(func(h Hash) bool { return changed[h] })
+		f.marks = slices.Concat(f.marks, other)
+		f.marks = f.marks[max(0, len(f.marks)-maxInbox):]
+	}
 }
 
-// wokeBy reports whether a message of the inbox has woken the agent.
-func (f *Fold) wokeBy(m *Message) bool {
-	for i := range f.marks {
-		if f.marks[i].event == m.Event {
-			return f.marks[i].spent
-		}
+// woken tells whether messages of the inbox have woken the agent.
+func (f *Fold) woken() func(m *Message) bool {
+	if len(f.marks) == 0 {
+		return func(m *Message) bool { return m.Spent }
 	}
-	return m.Spent
+	marks := make(map[Hash]bool, len(f.marks))
+	for i := range f.marks {
+		marks[f.marks[i].event] = f.marks[i].spent
+	}
+	return func(m *Message) bool {
+		if spent, marked := marks[m.Event]; marked {
+			return spent
+		}
+		return m.Spent
+	}
 }
 
 // wakes notes that events have woken the agent, of which the inbox may hold those that they repeat.
 func (f *Fold) wakes(is func(Hash) bool) {
 	f.unmark(is) // the fold says so, too
-	if len(f.twins) == 0 {
-		return
-	}
-	f.work += int64(len(f.twins))
-	for _, t := range f.twins {
-		if is(t.second) && !is(t.first) {
-			f.respend(func(h Hash) bool { return h == t.first }, true)
-		}
+	if first := f.firsts(is); len(first) > 0 {
+		f.respend(oneOf(first), true)
 	}
 }
 
 // unmark forgets marks of messages.
 func (f *Fold) unmark(is func(Hash) bool) {
 	if len(f.marks) > 0 {
-		f.marks = slices.DeleteFunc(slices.Clone(f.marks), func(m woken) bool { return is(m.event) })
+		f.marks = slices.DeleteFunc(slices.Clone(f.marks), func(m wakeMark) bool { return is(m.event) })
 	}
 }
 

@@ -15,8 +15,11 @@ func (f *Fold) Unseen() []Message {
 		return f.Inbox
 	}
 	all := slices.Concat(f.fallen, f.Inbox)
-	for i := len(f.fallen); i < len(all) && len(f.marks) > 0; i++ {
-		all[i].Spent = f.wokeBy(&all[i])
+	if len(f.marks) > 0 {
+		woke := f.woken()
+		for i := len(f.fallen); i < len(all); i++ {
+			all[i].Spent = woke(&all[i])
+		}
 	}
 	if len(f.echoes) > 0 {
 		heard := oneOf(f.echoes)
@@ -36,7 +39,9 @@ func (f *Fold) drop() {
 		f.forget(func(h Hash) bool { return h == m.Event })
 		return
 	}
-	m.Spent = f.wokeBy(&m)
+	if i := find(f, f.marks, func(w *wakeMark) bool { return w.event == m.Event }); i >= 0 {
+		m.Spent = f.marks[i].spent
+	}
 	f.unmark(func(h Hash) bool { return h == m.Event })
 	f.fall(m)
 }
@@ -58,21 +63,28 @@ func (f *Fold) refall(change func(*Message) bool) {
 		return
 	}
 	f.work += int64(len(f.fallen))
-	kept := make([]Message, 0, len(f.fallen))
-	f.fallenBytes = 0
-	for _, m := range f.fallen {
-		if change(&m) {
-			kept = append(kept, m)
-			f.fallenBytes += len(m.Data)
+	var kept []Message // of those that are changed, once there is one
+	size, same := 0, true
+	for i, m := range f.fallen {
+		was := m.Spent
+		ok := change(&m)
+		if same && (!ok || m.Spent != was) {
+			same, kept = false, append(make([]Message, 0, len(f.fallen)), f.fallen[:i]...)
+		}
+		if ok {
+			size += len(m.Data)
+			if !same {
+				kept = append(kept, m)
+			}
 		}
 	}
+	if same {
+		return
+	}
+	f.fallenBytes = size
 	f.fallen, f.rooms.fallen = kept, roomBehind(kept)
 	if len(f.drifted) > 0 {
-		names := make([]Hash, len(kept))
-		for i := range kept {
-			names[i] = kept[i].Event
-		}
-		is := oneOf(names)
+		is := oneOf(eventsOf(kept))
 		f.drifted = slices.DeleteFunc(slices.Clone(f.drifted), func(h Hash) bool { return !is(h) })
 	}
 }

@@ -11,10 +11,11 @@ type Ledger struct {
 	asked   map[proposal]*reckoned
 }
 
-// proposal is one action of an advice.
+// proposal is one action of an advice, or an effect that is tried again, which no advice proposes.
 type proposal struct {
 	advice Hash
 	index  int64
+	key    Hash // of the effect, where there is no advice
 }
 
 // reckoned is a decision in a ledger.
@@ -67,7 +68,11 @@ func (l *Ledger) decide(e *Entry, b *Decision) {
 	}
 	d := &reckoned{by: e.Origin, class: b.Effect, asks: b.Verdict.Answer == Ask}
 	l.decided[e.Name] = d
-	switch of := (proposal{b.Advice, b.Index}); {
+	of := proposal{advice: b.Advice, index: b.Index}
+	if b.Advice.IsZero() {
+		of.key = b.Key
+	}
+	switch {
 	case d.asks:
 		if l.asked == nil {
 			l.asked = map[proposal]*reckoned{}

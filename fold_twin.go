@@ -20,22 +20,33 @@ func (f *Fold) pair(e *Entry, id string) {
 	}
 }
 
-// echo finds messages that repeat, in another copy, what an advice has seen there.
-func (f *Fold) echo(seen func(Hash) bool) {
-	if len(f.twins) == 0 {
-		return
-	}
+// firsts are the events that some others, of which they are not, repeat.
+func (f *Fold) firsts(others func(Hash) bool) (first []Hash) {
 	f.work += int64(len(f.twins))
 	for _, t := range f.twins {
-		if !seen(t.second) || seen(t.first) || slices.Contains(f.echoes, t.first) {
-			continue
-		}
-		is := func(m *Message) bool { return m.Event == t.first }
-		f.refall(func(m *Message) bool { return !is(m) })
-		if find(f, f.Inbox, is) >= 0 {
-			f.echoes = pushed(f.echoes, t.first, maxInbox)
+		if others(t.second) && !others(t.first) {
+			first = append(first, t.first)
 		}
 	}
+	return first
+}
+
+// echo finds messages that repeat, in another copy, what an advice has seen there.
+func (f *Fold) echo(seen func(Hash) bool) {
+	first := f.firsts(seen)
+	if len(first) == 0 {
+		return
+	}
+	is, known := oneOf(first), oneOf(f.echoes)
+	f.refall(func(m *Message) bool { return !is(m.Event) || known(m.Event) })
+	f.work += int64(len(f.Inbox) + len(f.echoes))
+	echoes := f.echoes
+	for i := range f.Inbox {
+		if e := f.Inbox[i].Event; is(e) && !known(e) {
+			echoes = append(echoes[:len(echoes):len(echoes)], e)
+		}
+	}
+	f.echoes = echoes[max(0, len(echoes)-maxInbox):]
 }
 
 // forget forgets echoes that have left the inbox.

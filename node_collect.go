@@ -190,7 +190,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	}
 	if a.fold.hides() && (slices.ContainsFunc(a.fold.fallen, func(m Message) bool { return !silent[m.Event] }) ||
 		slices.ContainsFunc(a.fold.echoes, func(h Hash) bool { return !silent[h] }) ||
-		slices.ContainsFunc(a.fold.marks, func(m woken) bool { return !silent[m.event] })) {
+		slices.ContainsFunc(a.fold.marks, func(m wakeMark) bool { return !silent[m.event] })) {
 		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
 	}
 	past := s.choose(t-Time(wait), due, over)

@@ -27,8 +27,8 @@ type Index struct {
 	db   *sql.DB
 
 	mu     sync.Mutex
-	counts map[string]int // in how many texts frequent words are, as far as that was counted
-	of     int64          // when there were so many texts
+	counts map[string]spread // in how many texts frequent words are
+	of     int64             // when there were so many texts
 	ready  map[string]*sql.Stmt
 }
 

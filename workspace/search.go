@@ -51,11 +51,12 @@ const (
 	fewest = 64
 	// mostCandidates is where looking further ends.
 	mostCandidates = 1 << 17
-	// broad is how many texts a word may be in before it is left out beside rarer ones: it would be looked up in all of
-	// them and tell them hardly apart.
-	broad = 12_000
-	// large is how many texts there are before that is done.
+	// large is how many texts there are before a word that very many of them have only adds to what rarer ones find.
 	large = 100_000
+	// broad is how many texts are ranked by all that is said about words in them.
+	broad = 4_000
+	// mostFrequent is how many words may only add.
+	mostFrequent = 4
 )
 
 // Find finds texts by their words, best first. A document is found once, by its best passage; of a transcript, each
@@ -77,11 +78,11 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms, err := f.telling(ctx, q.terms, to.items)
+	p, err := f.plan(ctx, q.terms, to.items)
 	if err != nil {
 		return nil, err
 	}
-	best, err := f.byWords(ctx, terms)
+	best, err := f.byWords(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,6 @@ type finder struct {
 	rows    map[int64]*speaker // what the index has of them
 	docs    map[int64]*version // of candidates, by their rows
 	only    int64              // the row of the one agent to look at; zero: all
-	most    int64              // how many texts that match are ranked, from the newest; -1: all
 	now     perdure.Time
 }
 
@@ -134,7 +134,7 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 		}
 	}
 	f := &finder{Reader: r, docs: map[int64]*version{}, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
-		rows: map[int64]*speaker{}, now: perdure.TimeOf(time.Now()), most: -1}
+		rows: map[int64]*speaker{}, now: perdure.TimeOf(time.Now())}
 	for i := range shelves {
 		f.shelves[shelves[i].row] = &shelves[i]
 	}
@@ -160,74 +160,104 @@ func prefixOf(arg string) string {
 	return arg + "%"
 }
 
-// telling are the terms that tell texts apart. In an index of so many items that it is large, those that very many
-// texts have are left out beside rarer ones.
-func (f *finder) telling(ctx context.Context, terms []string, items int64) ([]string, error) {
+// searching is how texts are looked for by their words.
+type searching struct {
+	terms []string   // what finds them
+	since int64      // the first item to look at
+	adds  []frequent // what only ranks them
+}
+
+// frequent is a term that very many texts have.
+type frequent struct {
+	term   string
+	weight float64 // as bm25 weighs a term that a text of the usual length has once
+}
+
+// plan is how to look for terms in an index of so many items. To rank texts by a term takes as long as there are many
+// that have it. So where the index is large, the rarest terms find texts; the others add to the rank of those that
+// have them, too. Of what one frequent term alone finds, the newest are ranked.
+func (f *finder) plan(ctx context.Context, terms []string, items int64) (*searching, error) {
 	if items <= large {
-		return terms, nil
-	}
-	f.most = 2 * broad // of those that one frequent word alone finds, the newest
-	if len(terms) == 1 {
-		return terms, nil
+		return &searching{terms: terms}, nil
 	}
 	type counted struct {
 		term string
-		n    int
+		spread
 	}
-	all := make([]counted, 0, len(terms))
+	var all []counted
 	for _, t := range terms {
 		n, err := f.Index.count(ctx, t, items)
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 {
+		if n.texts > 0 {
 			all = append(all, counted{t, n})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.n, b.n) })
-	var keep []string
-	sum := 0
-	for _, c := range all {
-		if sum += c.n; sum > broad && len(keep) > 0 {
-			break
+	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.texts, b.texts) })
+	p, sum := &searching{}, int64(0)
+	for i, c := range all {
+		if sum += c.texts; i == 0 || sum <= broad {
+			p.terms = append(p.terms, c.term)
+			p.since = c.since
+		} else if len(p.adds) < mostFrequent {
+			n := float64(c.texts)
+			weight := math.Log((float64(items) - n + 0.5) / (n + 0.5))
+			p.adds = append(p.adds, frequent{c.term, max(weight, 1e-6)})
 		}
-		keep = append(keep, c.term)
 	}
-	if len(keep) == 0 {
-		return terms[:1], nil
+	if len(p.terms) == 0 {
+		p.terms = terms[:1]
 	}
-	return keep, nil
+	return p, nil
 }
 
 // maxCounts bounds how many counts are kept.
 const maxCounts = 1 << 14
 
-// count is in how many texts a term is, up to broad and one. Counting takes as long as there are many, so that frequent
-// ones are counted again only once there are many more texts.
-func (ix *Index) count(ctx context.Context, term string, items int64) (n int, err error) {
+// spread is in how many texts a term is. Beyond broad it is estimated from how close together the newest are, and
+// since is the item of the last that was counted.
+type spread struct {
+	texts, since int64
+}
+
+// count counts the texts that have a term. It takes as long as there are many, so that frequent ones are counted again
+// only once there are many more texts.
+func (ix *Index) count(ctx context.Context, term string, items int64) (n spread, err error) {
 	ix.mu.Lock()
 	if ix.counts == nil || items > ix.of+ix.of/8 || items < ix.of || len(ix.counts) >= maxCounts {
-		ix.counts, ix.of = map[string]int{}, items
+		ix.counts, ix.of = map[string]spread{}, items
 	}
 	n, known := ix.counts[term]
 	ix.mu.Unlock()
 	if known {
 		return n, nil
 	}
-	err = ix.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", term,
-		broad+1).Scan(&n)
-	if err == nil && n > broad/16 {
+	var last int64
+	err = ix.row(ctx, "SELECT count(*), coalesce(min(id), 0), (SELECT coalesce(max(id), 0) FROM item) FROM (SELECT "+
+		"rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)", []any{term, broad + 1}, &n.texts,
+		&n.since, &last)
+	if err != nil {
+		return n, err
+	}
+	if n.texts > broad {
+		n.texts = min(int64(float64(n.texts)*float64(items)/float64(max(last-n.since+1, 1))), items)
+		n.texts = max(n.texts, broad+1)
+	} else {
+		n.since = 0
+	}
+	if n.texts > broad/16 {
 		ix.mu.Lock()
 		ix.counts[term] = n
 		ix.mu.Unlock()
 	}
-	return n, err
+	return n, nil
 }
 
 // byWords is what fits best by its words.
-func (f *finder) byWords(ctx context.Context, terms []string) ([]*Found, error) {
+func (f *finder) byWords(ctx context.Context, p *searching) ([]*Found, error) {
 	for k := max(fewest, 4*f.s.Limit); ; k *= 8 {
-		found, seen, err := f.candidates(ctx, match(terms), k)
+		found, seen, err := f.candidates(ctx, p, k)
 		if err != nil {
 			return nil, err
 		}
@@ -246,13 +276,18 @@ func (f *finder) wanted() int {
 }
 
 // candidates are the best of so many that the reader may see, and how many there were.
-func (f *finder) candidates(ctx context.Context, match string, k int) (found []*Found, seen int, err error) {
+func (f *finder) candidates(ctx context.Context, p *searching, k int) (found []*Found, seen int, err error) {
 	// Ordered by the column rank, the index would sort all that match, and compute the rank of the best again. The
 	// weights are those of the schema.
+	score, args := "score", []any{}
+	for _, t := range p.adds {
+		score += " - ? * (id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid>=?))"
+		args = append(args, t.weight, "("+match(p.terms)+") AND "+t.term, p.since)
+	}
 	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.at, "+
-		"i.kind, i.expires, w.score FROM (SELECT id, score FROM (SELECT rowid AS id, bm25(words, 3.0, 2.0, 1.0) AS "+
-		"score FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?) ORDER BY score LIMIT ?) w CROSS JOIN "+
-		"item i ON w.id=i.id", match, f.most, k)
+		"i.kind, i.expires, w.score FROM (SELECT id, "+score+" AS score FROM (SELECT rowid AS id, "+
+		"bm25(words, 3.0, 2.0, 1.0) AS score FROM words WHERE words MATCH ? AND rowid>=?) ORDER BY 2 LIMIT ?) w "+
+		"CROSS JOIN item i ON w.id=i.id", append(args, match(p.terms), p.since, k)...)
 	if err != nil {
 		return nil, 0, err
 	}

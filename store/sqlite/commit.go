@@ -100,6 +100,7 @@ type writer struct {
 	mark    int64                     // the row that those are after
 	moved   bool                      // that is another than in the file
 	noted   int64                     // what next was when the tail was noted; zero: it is not
+	rest    int64                     // the agent of all rows since then, as the note says; zero: they are others', too
 	noting  note                      // room for the note
 	wary                              // once a damaged page was met
 	buffer  []byte

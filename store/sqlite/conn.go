@@ -15,13 +15,14 @@ import (
 
 // conn is one connection to the file, with the statements it has prepared. One goroutine uses it at a time.
 type conn struct {
-	path  string
-	c     driver.Conn
-	stmts map[string]driver.Stmt
-	still fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
-	log   fs.FileInfo // the same of its log, if it has one
-	wreck *wreck      // the agent that was last looked for page by page
-	work  int64       // queries and the rows they yielded
+	path   string
+	c      driver.Conn
+	stmts  map[string]driver.Stmt
+	still  fs.FileInfo // of the file when it was opened as one that nobody changes; nil: it was not
+	log    fs.FileInfo // the same of its log, if it has one
+	wreck  *wreck      // the agent that was last looked for page by page
+	strays *strays     // of the agent that wrote last
+	work   int64       // queries and the rows they yielded
 
 	refused map[question]refusal
 }

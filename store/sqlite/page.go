@@ -25,7 +25,9 @@ func (w *writer) insert(key int64, data []byte) error {
 		pieces = (len(data) + quarter - 1) / quarter
 	}
 	data[0] = byte(pieces - 1)
-	w.tail = append(w.tail, key, w.next)
+	if w.tail = append(w.tail, key, w.next); key != w.rest {
+		w.rest = 0
+	}
 	size := (len(data) + pieces - 1) / pieces
 	for i := range pieces {
 		agent := driver.Value(key)
@@ -84,7 +86,7 @@ func (w *writer) move() error {
 		}
 		rest, w.recent = rest[n:], w.recent+int64(n/2)
 	}
-	w.tail, w.mark, w.moved, w.noted = w.tail[:0], w.next-1, true, 0
+	w.tail, w.mark, w.moved, w.noted, w.rest = w.tail[:0], w.next-1, true, 0, 0
 	if err := w.note(); err != nil || w.recent < maxRecent {
 		return err
 	}
@@ -102,7 +104,7 @@ func (w *writer) settle() error {
 
 // recall finds what other connections left in the tail and in recent.
 func (w *writer) recall() error {
-	w.tail, w.noted, w.moved = w.tail[:0], 0, false
+	w.tail, w.noted, w.rest, w.moved = w.tail[:0], 0, 0, false
 	if w.unmarked {
 		return nil
 	}
@@ -115,7 +117,7 @@ func (w *writer) recall() error {
 		return w.recount(w.eyes())
 	}
 	if err == nil {
-		w.mark = n.mark
+		w.mark, w.rest = n.mark, n.rest
 		for i := 0; i < len(n.rows); i += 2 {
 			w.tail = append(w.tail, n.rows[i], n.rows[i+1])
 		}
@@ -131,7 +133,7 @@ func (w *writer) rescan() error { return w.recount(w.conn) }
 
 // recount is rescan by a connection. Beside a damaged page nothing is counted in recent: it may be on it.
 func (w *writer) recount(c *conn) (err error) {
-	w.noted, w.moved = 0, false
+	w.noted, w.rest, w.moved = 0, 0, false
 	if w.mark, _, err = c.number("SELECT max(rid) FROM mark"); err != nil {
 		return err
 	}

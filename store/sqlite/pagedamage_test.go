@@ -49,16 +49,7 @@ func housing(t *testing.T) *house {
 		}
 	}
 	for _, a := range h.agents {
-		c, err := s.Claim(t.Context(), a.ID(), h.key.Key(), time.Minute)
-		if err == nil {
-			err = s.Release(t.Context(), c, a.Heads(), 1) // it is due
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Index(t.Context(), a.Heads(), a.Listing(a.Fold().Updated.Go())); err != nil {
-			t.Fatal(err)
-		}
+		h.rest(t, s, a)
 	}
 	if err := errors.Join(s.Checkpoint(t.Context()), s.Close()); err != nil {
 		t.Fatal(err)
@@ -86,6 +77,21 @@ func housing(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// rest has an agent be due and listed as it is.
+func (h *house) rest(t *testing.T, s *Store, a *perdure.Agent) {
+	t.Helper()
+	c, err := s.Claim(t.Context(), a.ID(), h.key.Key(), time.Minute)
+	if err == nil {
+		err = s.Release(t.Context(), c, a.Heads(), 1)
+	}
+	if err == nil {
+		err = s.Index(t.Context(), a.Heads(), a.Listing(a.Fold().Updated.Go()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // whole says what keeps an agent from being read as it was written: loaded, exported, listed.
@@ -215,6 +221,42 @@ func pageNames(t *testing.T, path string) map[int64]string {
 func TestWhicheverPageIsLostTheOtherAgentsGoOn(t *testing.T) {
 	t.Parallel()
 	h := housing(t)
+	h.loseEach(t)
+}
+
+// The note of the last rows is not written anew while one agent works alone.
+func TestWhicheverPageIsLostAfterOneAgentWorkedAloneTheOthersGoOn(t *testing.T) {
+	t.Parallel()
+	h := housing(t)
+	s := openBench(t, h.path)
+	for i := range 12 {
+		es, next := commit(t, h.key, h.agents[2], draft([]int{900, 60, 3_000, 1_300}[i%4]))
+		h.add(t, s, es...)
+		h.agents[2] = next
+	}
+	h.rest(t, s, h.agents[2])
+	if err := errors.Join(s.Checkpoint(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := dial(h.path, "ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := readNote(c)
+	if err != nil || n == nil || n.rest != h.keys[2] || len(n.rows) < 24 {
+		t.Fatalf("the note is %+v, %v: it should say that the last rows are of %d", n, err, h.keys[2])
+	}
+	var written *note
+	err = c.query("SELECT tail FROM mark", func(v []driver.Value) error {
+		written = parseNote(v[0].([]byte))
+		return nil
+	})
+	if err != nil || written.end+12 > n.end {
+		t.Fatalf("it was written up to row %d, of %d, %v: for each commit of an agent alone", written.end, n.end, err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
 	h.loseEach(t)
 }
 

@@ -78,19 +78,15 @@ func (q *question) rids(c *conn) (rids []int64, err error) {
 
 // noted adds the rows after mark that are asked for, as the note has them.
 func (q *question) noted(c *conn, rids []int64) ([]int64, error) {
-	note, err := readNote(c)
+	tail, err := tailOf(c, q.key)
 	if err != nil {
 		return nil, err
 	}
-	if note == nil {
-		return nil, errUnnoted
+	if q.back {
+		slices.Reverse(tail)
 	}
-	for i := range len(note.rows) / 2 {
-		if q.back {
-			i = len(note.rows)/2 - 1 - i
-		}
-		key, rid := note.rows[2*i], note.rows[2*i+1]
-		if key == q.key && rid >= q.from && rid < q.before && int64(len(rids)) < q.n {
+	for _, rid := range tail {
+		if rid >= q.from && rid < q.before && int64(len(rids)) < q.n {
 			rids = append(rids, rid)
 		}
 	}
