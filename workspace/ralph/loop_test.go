@@ -243,7 +243,9 @@ func (f *fixed) Run(_ context.Context, a Attempt) (Ended, error) {
 	return e, nil
 }
 
-func (f *fixed) Find(context.Context, string, func()) (Ended, bool, error) { return Ended{}, false, nil }
+func (f *fixed) Find(context.Context, string, func()) (Ended, bool, error) {
+	return Ended{}, false, nil
+}
 
 func TestContextHoldsTheTaskItsErrorsAndWhatWasLearned(t *testing.T) {
 	t.Parallel()
