@@ -89,6 +89,9 @@ type Desk struct {
 
 	Turns turns.Turns[perdure.AgentID]
 
+	// Requests remembers what came here, with every process that serves the home; nil: this one alone does.
+	Requests *Requests
+
 	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
 	MaxArrival int64
 }
@@ -164,6 +167,11 @@ func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestio
 		at += "@" + ref
 	}
 	return d.Home.Explain(ctx, d.Store, at, q)
+}
+
+// Load is an agent, whoever asks: what the node holds of it, while that is all there is, else derived anew.
+func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
+	return d.load(ctx, id)
 }
 
 // load is what the node holds of an agent, while that is all there is, else derived anew.

@@ -178,9 +178,9 @@ func (d *Desk) Take(
 	return d.take(ctx, v, a, d.open(a, vote.Digest), entries)
 }
 
-// unanswered refuses an answer by a link to what its person answered otherwise: by this link in another request, or in a
-// process that was killed before it kept that, or with their token. Memory says so in the agent's turn; what the file of
-// the link said when the request began does not.
+// unanswered refuses an answer by a link to what its person answered otherwise: by this link in another request, or in
+// a process that was killed before it kept that, or with their token. Memory says so in the agent's turn; what the file
+// of the link said when the request began does not.
 func (d *Desk) unanswered(ctx context.Context, v *Visitor, id perdure.AgentID, vote perdure.Approval) error {
 	if v.Link == nil || v.Person == nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 )
 
 // The types of events, as node.yaml names them. Do NOT rename.
@@ -20,6 +21,9 @@ const (
 	InDoubt           = "in-doubt" // nobody can tell whether an effect happened
 	BudgetLow         = "budget.low"
 
+	// Unread is the type of what is said where an entry could not be read, so that nobody knows what happened by it. It
+	// is sent by perdure notify retry alone.
+	Unread = "unread"
 	// Test is the type of what perdure notify test sends.
 	Test = "test"
 )
@@ -97,16 +101,20 @@ func (e Event) bare() Event {
 // Title is one line that says what happened.
 func (e *Event) Title() string { return oneLine(e.Data.Summary) }
 
-// Text is the event as people read it.
+// Text is the event as people read it. Words of the agent are quoted, so that no line of theirs looks like one of ours.
 func (e *Event) Text() string {
 	var b strings.Builder
 	line := func(label, text string) {
 		if text != "" {
-			b.WriteString(label + text + "\n")
+			b.WriteString(label + oneLine(text) + "\n")
 		}
 	}
-	line("", e.Title())
-	line("", strings.TrimSpace(e.Data.Detail))
+	line("", e.Data.Summary)
+	if detail := strings.TrimSpace(e.Data.Detail); detail != "" {
+		for text := range strings.SplitSeq(detail, "\n") {
+			b.WriteString(strings.TrimRight("> "+oneLine(text), " ") + "\n")
+		}
+	}
 	line("who is asked: ", strings.Join(e.Data.Asked, ", "))
 	if !e.Data.Expires.IsZero() {
 		line("until: ", e.Data.Expires.Format(time.RFC3339))
@@ -116,9 +124,9 @@ func (e *Event) Text() string {
 	return strings.TrimSpace(b.String())
 }
 
-// oneLine is text without what would make it several lines, or something else than text.
+// oneLine is text on one line, in which everything is shown as it is: what is hidden is escaped.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return r < 0x20 || r == 0x7f || r == '\u2028' || r == '\u2029' || r == 0x85
-	}), " ")
+	return glyph.InLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r == '\n' || r == '\r' || r == '\t'
+	}), " "))
 }

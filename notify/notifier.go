@@ -99,7 +99,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	}
 	feed, ok := n.Store.(perdure.Feeder)
 	if !ok {
-		return errors.New("notify: this kind of store keeps no order of arrival; use a store of the kind sqlite or dir")
+		return errors.New("notify: this kind of store keeps no order of arrival; use one of the kind sqlite, dir, " +
+			"postgres or nats")
 	}
 	changed := make([]chan struct{}, len(n.Destinations))
 	var all sync.WaitGroup
@@ -292,14 +293,9 @@ func (c *courier) keep(ctx context.Context) error {
 
 // handle sends what happened by an entry, and reports whether anything was.
 func (c *courier) handle(ctx context.Context, item perdure.Item) (bool, error) {
-	events, err := c.n.Derive(ctx, item)
-	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
-		return false, errors.Join(ctx.Err(), err)
-	}
+	events, err := c.derive(ctx, item)
 	if err != nil {
-		c.n.log().Warn("nobody can be notified of an entry", "agent", item.ID().Short(), "entry", item.Name.Short(),
-			"err", err)
-		return false, nil
+		return false, err
 	}
 	sent := false
 	for _, e := range events {
@@ -322,6 +318,46 @@ func (c *courier) handle(ctx context.Context, item perdure.Item) (bool, error) {
 		}
 	}
 	return sent, nil
+}
+
+// maxDerive is how often it is tried to read what happened by an entry, for about four minutes in all.
+const maxDerive = 12
+
+// derive is what happened by an entry. A store that cannot be read is tried again for a while; then it is kept for
+// people that they were not told. What no try makes better is passed over.
+func (c *courier) derive(ctx context.Context, item perdure.Item) ([]Event, error) {
+	for try := 1; ; try++ {
+		events, err := c.n.Derive(ctx, item)
+		if err == nil {
+			return events, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		final := errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound)
+		if final || try == maxDerive {
+			c.n.log().Warn("nobody can be notified of an entry", "agent", item.ID().Short(), "entry",
+				item.Name.Short(), "err", err)
+		}
+		switch {
+		case final:
+			return nil, nil
+		case try == maxDerive:
+			return nil, c.files.bury(unread(item, try, err))
+		case !wait(ctx, nil, c.n.backoff(min(try, 6))):
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// unread says that what happened by an entry could not be read.
+func unread(item perdure.Item, tries int, why error) Letter {
+	short := item.ID().Short()
+	d := Data{Agent: item.ID(), Entry: item.Name, Summary: fmt.Sprintf("something happened to agent %s, and its "+
+		"memory could not be read: see perdure log %s", short, short)}
+	e := NewEvent(Unread, item.Name.String()+"-"+Unread, d)
+	e.Time = item.Time.Go().UTC()
+	return Letter{Event: e, At: perdure.TimeOf(time.Now()), Tries: tries, Why: why.Error()}
 }
 
 // pressing reports whether an event is about what a person has to do still.
@@ -430,11 +466,18 @@ func (n *Notifier) Retry(ctx context.Context, d *Destination) (taken int, err er
 	}
 	done := map[string]bool{}
 	for _, l := range dead.Letters {
-		if err = d.Sender.Send(ctx, &l.Event); err != nil {
-			err = fmt.Errorf("%s: %w", l.Event.Kind(), err)
-			break
+		refused := d.Sender.Send(ctx, &l.Event)
+		if refused == nil {
+			done[l.Event.ID] = true
+			continue
 		}
-		done[l.Event.ID] = true
+		if err == nil { // of many, the first says enough
+			err = fmt.Errorf("%s: %w", l.Event.Kind(), refused)
+		}
+		var why *Failure
+		if !errors.As(refused, &why) || !why.Final {
+			break // the others would fare no better
+		}
 	}
 	return len(done), errors.Join(err, f.raise(done))
 }

@@ -220,7 +220,7 @@ func (s *Server) isHost(host string) bool {
 
 func cut(text string) string { return text[:min(len(text), 80)] }
 
-// requiring lets on who has a verb, for all agents: what is behind it knows no scopes.
+// requiring lets on who has a verb, for all agents: what is behind it knows no scopes. What is there may take its time.
 func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := visitorOf(r.Context())
@@ -236,7 +236,9 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r)
+		p := newPatient(w, s.Limits.WriteStall)
+		defer p.hasten() // what is left of the answer is written when this returns
+		next.ServeHTTP(p, r)
 	})
 }
 

@@ -132,6 +132,7 @@ func (s *Server) takeIn(ctx context.Context, v *home.Visitor, in *struct {
 	if !ok {
 		return nil, errors.New("import: the request is not there")
 	}
+	defer s.answering(x.w)
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	f, err := os.CreateTemp("", "perdure-import-*")
 	if err != nil {

@@ -105,6 +105,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (
 	if !ok {
 		return nil, errors.New("take entries: the request is not there")
 	}
+	defer s.answering(x.w)
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	patient := &stalling{r: body, c: http.NewResponseController(x.w)}
 	r, err := home.Local{Desk: s.Desk, Visitor: v}.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))

@@ -192,13 +192,13 @@ func (t *topic) restart(ctx context.Context) error {
 	}
 	ended := false
 	if !t.id.IsZero() {
+		ended = t.hasEnded(ctx) // before it is read to the end: then that has all of it
 		w, _, err := view.FollowRecent(ctx, t.desk.Store, t.id, 0, view.Fitting(func(view.Line) bool { return false }))
 		if err != nil {
 			return err
 		}
 		end = w.Cursor()
 		t.scribe.begin(ctx, t.id, w.Told())
-		ended = t.hasEnded(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +216,7 @@ func (t *topic) after(ctx context.Context, at perdure.Cursor) iter.Seq2[perdure.
 }
 
 func (t *topic) hasEnded(ctx context.Context) bool {
-	a, err := t.desk.Home.Load(ctx, t.desk.Store, t.id)
+	a, err := t.desk.Load(ctx, t.id)
 	return err == nil && a.Fold().Ended != nil
 }
 
@@ -234,7 +234,18 @@ func (t *topic) refresh(ctx context.Context) {
 		_ = t.restart(ctx) // it is tried again with the next change
 		return
 	}
-	ends := false
+	if ends := t.take(ctx); t.id.IsZero() || !ends || t.ended || !t.hasEnded(ctx) {
+		return
+	}
+	t.take(ctx) // it may have ended after it was read: that it has is said after the last entry
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	t.wake()
+}
+
+// take takes in what has arrived, and reports whether the agent may have ended by it.
+func (t *topic) take(ctx context.Context) (ends bool) {
 	for item, err := range t.after(ctx, t.end) {
 		if err != nil {
 			break // those who read find out for themselves
@@ -242,12 +253,7 @@ func (t *topic) refresh(ctx context.Context) {
 		t.add(t.scribe.frame(ctx, t.feed, item))
 		ends = ends || item.Kind == perdure.KindDecision || item.Kind == perdure.KindEvent
 	}
-	if !t.id.IsZero() && ends && !t.ended && t.hasEnded(ctx) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.ended = true
-		t.wake()
-	}
+	return ends
 }
 
 // add adds a frame to the row, and has those who wait take it.
@@ -307,7 +313,7 @@ func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narra
 		s.known = map[perdure.AgentID]*known{}
 	}
 	k := &known{told: told}
-	if a, err := s.desk.Home.Load(ctx, s.desk.Store, id); err == nil {
+	if a, err := s.desk.Load(ctx, id); err == nil {
 		k.name = a.Fold().Intent.Name
 	}
 	s.known[id] = k

@@ -83,13 +83,10 @@ func (s *Server) reads() {
 	)
 	operation(s, get("/v1/waits", "list-waits", "agents", "List what waits for a person, of all agents"),
 		home.VerbRead, s.waits)
-	operation(
-		s,
-		post("/v1/agents/{agent}/verify", "verify-agent", "agents",
-			"Verify every link, hash and signature of an agent's memory"),
-		home.VerbRead,
-		s.verify,
-	)
+	verify := post("/v1/agents/{agent}/verify", "verify-agent", "agents",
+		"Verify every link, hash and signature of an agent's memory")
+	verify.Middlewares = append(verify.Middlewares, withRequest)
+	operation(s, verify, home.VerbRead, s.verify)
 	operation(
 		s,
 		post("/v1/agents/{agent}/explain", "explain-policy", "agents",
@@ -468,6 +465,9 @@ func (s *Server) waits(ctx context.Context, v *home.Visitor, in *struct {
 }
 
 func (s *Server) verify(ctx context.Context, v *home.Visitor, in *Named) (*reply[client.Verified], error) {
+	if x, ok := ctx.Value(requestKey{}).(raw); ok {
+		defer s.answering(x.w)
+	}
 	id, err := s.Desk.Find(ctx, v, in.Agent)
 	if err != nil {
 		return nil, err

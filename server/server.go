@@ -46,11 +46,12 @@ type Server struct {
 
 	Limits Limits
 
-	api  huma.API
-	live hub
-	gate gate
-	once sync.Once
-	all  http.Handler
+	api    huma.API
+	live   hub
+	gate   gate
+	places places
+	once   sync.Once
+	all    http.Handler
 }
 
 // Limits bound what one server takes on. Zero fields are the defaults.
@@ -98,6 +99,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 		}
 		s.Limits = s.Limits.or()
 		s.live.begin(ctx, s.Desk.Store, s.Limits.Streams)
+		s.places = newPlaces()
 		s.all = s.guarded(s.routes())
 	})
 	return s.all

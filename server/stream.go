@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -156,15 +158,28 @@ func (r *reader) recent(ctx context.Context, last int) error {
 		r.at = end
 		return err
 	}
+	free, err := r.s.places.take(ctx) // it may read a whole memory to find them
+	if err != nil {
+		return err
+	}
+	defer free()
 	w, lines, err := view.FollowRecent(ctx, r.s.Desk.Store, r.topic.id, last, view.Fitting(r.Fits))
 	if err != nil {
 		return err
 	}
 	r.at = w.Cursor()
 	k := r.scribe.begin(ctx, r.topic.id, w.Told())
-	for _, one := range lines {
-		r.past = append(r.past, written("", "entry", view.AgentLine{Agent: r.topic.id, Name: k.name, Line: one})...)
+	var past [][]byte
+	size := 0
+	for _, one := range slices.Backward(lines) { // as many of the last as fit a page
+		text := written("", "entry", view.AgentLine{Agent: r.topic.id, Name: k.name, Line: one})
+		if size += len(text); size > maxPage && len(past) > 0 {
+			break
+		}
+		past = append(past, text)
 	}
+	slices.Reverse(past)
+	r.past = bytes.Join(past, nil)
 	// Whoever is cut off from here on resumes behind them.
 	r.past = append(r.past, "id: "+position(r.feed, r.at)+"\nevent: begin\ndata: {}\n\n"...)
 	return nil
@@ -282,6 +297,7 @@ func (r *reader) fromStore(ctx context.Context) error {
 		}
 	}
 	r.at = max(r.at, begins) // what cannot be read is not waited for
+	r.scribe = scribe{desk: r.s.Desk}
 	return nil
 }
 

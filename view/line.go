@@ -126,6 +126,7 @@ type narrator struct {
 	proposed map[perdure.Hash][]perdure.Action
 	recent   []perdure.Hash // the keys of proposed, oldest first
 	decided  map[perdure.Hash]perdure.Action
+	asked    []perdure.Hash // the keys of decided that nothing need come of, oldest first
 }
 
 // maxProposed is how many advices a narrator remembers: a decision answers a recent one, and a memory may be long.
@@ -159,6 +160,26 @@ func (n *narrator) propose(advice perdure.Hash, actions []perdure.Action) {
 	}
 }
 
+// decide remembers what was decided while something can come of it: an outcome of what is performed, which takes it out
+// again, or an answer to what is asked.
+func (n *narrator) decide(decision perdure.Hash, d *perdure.Decision, act perdure.Action) {
+	switch act.(type) {
+	case perdure.Execute, perdure.Delegate:
+		if d.Verdict.Answer == perdure.Allow {
+			n.decided[decision] = act
+			return
+		}
+	}
+	if d.Verdict.Answer != perdure.Ask {
+		return
+	}
+	n.decided[decision] = act
+	if n.asked = append(n.asked, decision); len(n.asked) > maxProposed {
+		delete(n.decided, n.asked[0])
+		n.asked = n.asked[1:]
+	}
+}
+
 // line is what an entry says.
 func (n *narrator) line(e *perdure.Entry) Line {
 	l := Line{Seq: e.Seq, Entry: e.Name, Time: e.Time, Kind: e.Kind, Origin: e.Origin, Trace: e.Trace,
@@ -176,7 +197,7 @@ func (n *narrator) line(e *perdure.Entry) Line {
 		if from := n.proposed[b.Advice]; act == nil && b.Index < int64(len(from)) {
 			act = from[b.Index]
 		}
-		n.decided[e.Name] = act
+		n.decide(e.Name, &b, act)
 		l.What, l.Tool, l.Act = decisionText(&b, act), toolName(act), act
 	case perdure.Outcome:
 		act := n.decided[b.Decision]

@@ -10,43 +10,11 @@ import (
 )
 
 // Escaped is a rune as people can see it.
-func Escaped(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
+func Escaped(r rune) string { return glyph.Escaped(r) }
 
 // InLine is text as part of one line: nothing in it ends the line, and what a door would escape is escaped already, so
 // that its width is known.
-func InLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return glyph.Hidden(r) || r == utf8.RuneError }) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case glyph.Hidden(r):
-			b.WriteString(Escaped(r))
-		default:
-			b.WriteString(s[:size])
-		}
-		s = s[size:]
-	}
-	return b.String()
-}
+func InLine(s string) string { return glyph.InLine(s) }
 
 // InText is text of several lines: line ends and tabs stay, and what else is hidden is escaped as InLine does.
 func InText(s string) string {

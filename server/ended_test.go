@@ -1,0 +1,90 @@
+package server_test
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/server"
+)
+
+// lateStore has something happen once, after a memory was read to its end.
+type lateStore struct {
+	perdure.Store
+	perdure.Feeder
+	perdure.Watcher
+	perdure.Lister
+	armed atomic.Bool
+	then  func()
+}
+
+func (s *lateStore) Entries(
+	ctx context.Context,
+	id perdure.AgentID,
+	after perdure.Cursor,
+) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		n := 0
+		for item, err := range s.Store.Entries(ctx, id, after) {
+			if n++; !yield(item, err) {
+				return
+			}
+		}
+		if after > 0 && n > 0 && s.armed.CompareAndSwap(true, false) {
+			s.then()
+		}
+	}
+}
+
+// An event ended says that everything was sent. The agent ends between the reading of its entries and the look whether
+// it has.
+func TestEndedComesAfterTheLastEntry(t *testing.T) {
+	late := &lateStore{}
+	w := newWorld(t, func(s *server.Server) {
+		late.Store, late.Feeder = s.Desk.Store, s.Desk.Store.(perdure.Feeder)
+		late.Watcher, late.Lister = s.Desk.Store.(perdure.Watcher), s.Desk.Store.(perdure.Lister)
+		s.Desk = &home.Desk{Home: s.Desk.Home, Store: late, Node: s.Desk.Node}
+	})
+	all := w.token("", home.Verbs...)
+	id := w.agent("a")
+	late.then = func() {
+		if _, err := w.desk.Node.Cancel(context.Background(), id, "over"); err != nil {
+			t.Error(err)
+		}
+	}
+	var got []client.Line
+	began, done := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	go func() {
+		tail := client.Tail{Agent: id.String(), Last: 10, Ends: true}
+		for l, err := range w.client(all, nil).Tail(w.t.Context(), tail) {
+			if err != nil {
+				done <- err
+				return
+			}
+			got = append(got, l)
+			once.Do(func() { close(began) })
+		}
+		done <- nil
+	}()
+	<-began // the topic has begun, and reads from now on
+	late.armed.Store(true)
+	w.call(all, "POST", "/v1/agents/"+id.String()+"/events", client.Event{Name: "ping"}, 200, nil)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the tail does not end")
+	}
+	if want := w.told(id); len(got) != len(want) {
+		t.Errorf("the tail ended after %d of %d entries", len(got), len(want))
+	}
+}
