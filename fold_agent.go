@@ -126,7 +126,11 @@ func (a *Agent) missing() []Hash {
 func (a *Agent) Diverged() []string {
 	var out []string
 	if n := len(a.fold.Heads); n > 1 {
-		out = append(out, fmt.Sprintf("%d heads: the next entry joins them", n))
+		text := fmt.Sprintf("%d heads", n)
+		if a.fold.Ended == nil {
+			text += ": the next entry joins them"
+		}
+		out = append(out, text)
 		for _, h := range a.fold.Heads {
 			out = append(out, fmt.Sprintf("  head %s at seq %d", h.Name.Short(), h.Seq))
 		}

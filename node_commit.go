@@ -193,6 +193,11 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 // drop what it takes to fold them there, in another process, too, and at this moment. One that comes between the look
 // and the write has moved the heads.
 func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error {
+	return n.besideIf(ctx, id, func(*Agent) error { return nil }, entries...)
+}
+
+// besideIf is beside, as long as may allows it of the agent that they are added to.
+func (n *Node) besideIf(ctx context.Context, id AgentID, may func(a *Agent) error, entries ...*Entry) error {
 	for range besideTries {
 		a, err := n.load(ctx, id)
 		if errors.Is(err, ErrRejected) {
@@ -206,6 +211,9 @@ func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error 
 			if err == nil && !held {
 				err = ErrBehind
 			}
+			return err
+		}
+		if err := may(a); err != nil {
 			return err
 		}
 		if err := n.Store.Append(ctx, id, a.Heads(), entries...); !errors.Is(err, ErrConflict) {

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// openStore opens the store; create makes it where there is none.
+// openStore opens the store; create makes it where there is none, see Founds.
 func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
 	if err := h.Locate(); err != nil {
 		return nil, err
@@ -27,7 +27,13 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if h.Scheme == "mem" {
 		return new(perdure.MemStore), nil
 	}
+	if h.remote != "" {
+		return h.openEngine(ctx, create)
+	}
 	if create && h.Scheme == "dir" {
+		if h.Dir != "" && disk.Within(h.File, h.Dir) { // it is to be shared, and the key is not
+			return nil, perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", h.File))
+		}
 		return h.openFolder(false)
 	}
 	if create {
@@ -37,9 +43,6 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	} else if !h.there() {
 		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
 			"make a home here with perdure init, or name another in "+StoreEnv)
-	}
-	if h.remote != "" {
-		return h.openEngine(ctx, create)
 	}
 	look := h.Looks && !h.Mends
 	if h.Scheme == "dir" {
