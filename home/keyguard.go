@@ -19,8 +19,8 @@ import (
 )
 
 // homeGuard keeps the private keys of a home out of every memory: the one that signs, those of people and those of the
-// vault, in whatever common spelling; and its secrets and tokens. A tool that can read files, or a program an agent runs, may come upon them; whoever has
-// them speaks for the home.
+// vault, in whatever common spelling; and its secrets and tokens. A tool that can read files, or a program an agent
+// runs, may come upon them; whoever has them speaks for the home.
 type homeGuard struct {
 	perdure.Guard // of the node's secrets
 	h             *Home
@@ -33,8 +33,8 @@ type homeGuard struct {
 	seen time.Time // when the vault last changed
 }
 
-// guardOf keeps the secrets of a node, the keys of model providers in its environment, what node.yaml and these advisors
-// refer to, and the keys and tokens of the home out of every memory it writes to.
+// guardOf keeps the secrets of a node, the keys of model providers in its environment, what node.yaml and these
+// advisors refer to, and the keys and tokens of the home out of every memory it writes to.
 func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger, advisors ...string) (perdure.Guard,
 	error) {
 	secrets, err := secretGuard(ctx, known, log)
@@ -66,12 +66,12 @@ func (g *homeGuard) Check(body []byte) error {
 		return errors.New("it holds a private key of this home, which must never be in a memory: leave it out")
 	}
 	if g.named.Check(body) != nil { // nor is there one of these for tools
-		return errors.New("it holds a secret that node.yaml or an advisor refers to, which must never be in a memory: " +
-			"leave it out")
+		return errors.New("it holds a secret that node.yaml or an advisor refers to, which must never be in a " +
+			"memory: leave it out")
 	}
 	if g.h.holdsToken(body) {
-		return errors.New("it holds a token or a link of this home, which must never be in a memory: leave it out, and " +
-			"revoke it (perdure token revoke)")
+		return errors.New("it holds a token or a link of this home, which must never be in a memory: leave it out, " +
+			"and revoke it (perdure token revoke)")
 	}
 	return g.Guard.Check(body)
 }

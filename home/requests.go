@@ -3,18 +3,23 @@ package home
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/alive"
 	"github.com/perdure/perdure/internal/turns"
 )
 
@@ -36,6 +41,8 @@ var ErrKeyReused error = &Error{
 type Requests struct {
 	db    *sql.DB
 	turns turns.Turns[[32]byte]
+	alive alive.Folder // who has claimed keys
+	me    [16]byte     // the name of this one there
 	stop  context.CancelFunc
 	done  chan struct{}
 }
@@ -56,14 +63,17 @@ func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
 	_, err = db.ExecContext(
 		ctx,
 		`CREATE TABLE IF NOT EXISTS requests (key BLOB PRIMARY KEY, print BLOB NOT NULL, at INTEGER NOT NULL,
-		agent BLOB, entries BLOB, answer BLOB) WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS requests_at ON requests (at);
+		agent BLOB, entries BLOB, answer BLOB) WITHOUT ROWID, STRICT;
+		CREATE INDEX IF NOT EXISTS requests_at ON requests (at);
+		CREATE TABLE IF NOT EXISTS doing (key BLOB PRIMARY KEY, who BLOB NOT NULL) WITHOUT ROWID, STRICT;
 		CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, value TEXT NOT NULL, at INTEGER NOT NULL)
 		WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS claims_at ON claims (at)`,
 	)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", requestsFile, err), db.Close())
 	}
-	r := &Requests{db: db, done: make(chan struct{})}
+	r := &Requests{db: db, alive: alive.Folder{Path: filepath.Join(h.Dir, sessionsDir)}, done: make(chan struct{})}
+	_, _ = rand.Read(r.me[:]) // it never fails
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go r.forget(ctx)
 	return r, nil
@@ -91,7 +101,7 @@ func (r *Requests) forget(ctx context.Context) {
 func (r *Requests) Close() error {
 	r.stop()
 	<-r.done
-	return r.db.Close()
+	return errors.Join(r.db.Close(), r.alive.Close())
 }
 
 // Claim durably remembers a value by a key unless there is one, and returns the one there is: the first, whichever
@@ -122,7 +132,8 @@ type row struct {
 	print, agent, entries, answer []byte
 }
 
-// Once does a request unless it was done before; then it returns what was answered, and again.
+// Once does a request unless it was done before; then it returns what was answered, and again. While another process of
+// the home does it, it waits for that.
 func (r *Requests) Once(ctx context.Context, s perdure.Store, q Keyed) (answer []byte, again bool, err error) {
 	if q.Key == "" || len(q.Key) > maxIdempotencyKey {
 		return nil, false, perdure.Invalid(fmt.Errorf("an Idempotency-Key has 1 to %d characters", maxIdempotencyKey))
@@ -133,6 +144,80 @@ func (r *Requests) Once(ctx context.Context, s perdure.Store, q Keyed) (answer [
 		return nil, false, err
 	}
 	defer done()
+	for {
+		if answer, err := r.answered(ctx, key, q.Print); answer != nil || err != nil {
+			return answer, err == nil, err
+		}
+		mine, err := r.take(ctx, key)
+		if err != nil {
+			return nil, false, err
+		}
+		if mine {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-time.After(elsewhere):
+		}
+	}
+	defer r.release(context.WithoutCancel(ctx), key)
+	return r.once(ctx, s, key, q)
+}
+
+// elsewhere is how often it is looked whether another process has answered.
+const elsewhere = 20 * time.Millisecond
+
+// answered is what a request with a key was answered; nil: it was not yet.
+func (r *Requests) answered(ctx context.Context, key, print [32]byte) ([]byte, error) {
+	was, err := r.read(ctx, key)
+	if err != nil || was == nil {
+		return nil, err
+	}
+	if !bytes.Equal(was.print, print[:]) {
+		return nil, ErrKeyReused
+	}
+	return was.answer, nil
+}
+
+// take claims a key for this process, among all that serve the home; false: another one has it, and lives.
+func (r *Requests) take(ctx context.Context, key [32]byte) (bool, error) {
+	if err := r.alive.Hold(r.me[:]); err != nil { // before anybody can see the name
+		return false, fmt.Errorf("claim the Idempotency-Key: %w", err)
+	}
+	var who []byte
+	const claim = `INSERT INTO doing (key, who) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET who = who RETURNING who`
+	if err := r.db.QueryRowContext(ctx, claim, key[:], r.me[:]).Scan(&who); err != nil {
+		return false, fmt.Errorf("claim the Idempotency-Key: %w", err)
+	}
+	if bytes.Equal(who, r.me[:]) {
+		return true, nil
+	}
+	if !r.ended(who) {
+		return false, nil
+	}
+	got, err := r.db.ExecContext(ctx, "UPDATE doing SET who = ? WHERE key = ? AND who = ?", r.me[:], key[:], who)
+	if err != nil {
+		return false, fmt.Errorf("claim the Idempotency-Key: %w", err)
+	}
+	n, err := got.RowsAffected()
+	return n == 1, err
+}
+
+// ended reports whether the process of a name has ended: its file is there without a lock, or it took that away.
+func (r *Requests) ended(who []byte) bool {
+	_, err := os.Stat(filepath.Join(r.alive.Path, hex.EncodeToString(who)))
+	return errors.Is(err, fs.ErrNotExist) || r.alive.Dead(who)
+}
+
+// release lets a key go. If it cannot, it is free when this process has ended.
+func (r *Requests) release(ctx context.Context, key [32]byte) {
+	_, _ = r.db.ExecContext(ctx, "DELETE FROM doing WHERE key = ? AND who = ?", key[:], r.me[:])
+}
+
+// once does a request whose key this process has, unless it was done before.
+func (r *Requests) once(ctx context.Context, s perdure.Store, key [32]byte, q Keyed) (answer []byte, again bool,
+	err error) {
 	was, err := r.read(ctx, key)
 	if err != nil {
 		return nil, false, err
