@@ -60,11 +60,11 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 				"use the store and key of its owner")
 		}
 		if a.fold.Intent.Budget == nil {
-			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()),
+			return ev, WithHint(Invalid(fmt.Errorf("%s has no limit to add to", a.called())),
 				"it may already spend what policy permits")
 		}
 		if name := a.fold.Intent.Budget.unlimited(amount); name != "" {
-			return ev, WithHint(fmt.Errorf("%s has no limit on %s to add to", a.called(), name),
+			return ev, WithHint(Invalid(fmt.Errorf("%s has no limit on %s to add to", a.called(), name)),
 				"see perdure show for the limits it has; leave --"+name+" out")
 		}
 		return ev, nil
