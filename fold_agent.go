@@ -94,8 +94,8 @@ func (a *Agent) holds(name Hash) bool {
 	return w.byName[name] != nil || (w.base != nil && w.base.head(name) != nil)
 }
 
-// Missing names the parents that entries given to Apply are still waiting for.
-func (a *Agent) Missing() []Hash {
+// missing names the parents that entries given to Apply are still waiting for.
+func (a *Agent) missing() []Hash {
 	have := map[Hash]bool{}
 	for _, e := range a.early {
 		have[e.Name] = true

@@ -79,10 +79,10 @@ func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Da
 		if err := a.living(); err != nil {
 			return ev, err
 		}
-		if err := a.fold.Remakes(&m); err != nil {
+		if err := a.fold.remakes(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)), "make another agent: perdure new")
 		}
-		if err := a.fold.Widens(&m); err != nil {
+		if err := a.fold.widens(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)),
 				"an edit narrows what an agent may, and never widens it; fork it with wider bounds: perdure fork")
 		}
@@ -346,11 +346,11 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case n.Trust != nil && n.trust().Counts(a) != nil && n.trust().MayAnswer(f, q, by) &&
 		!n.trust().MayAnswerAway(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, whose key is %s, and the answer of key %s would not count "+
-			"where it runs", ErrDenied, a.called(), f.Whom(q), f.answersAway(), by.Short()),
+			"where it runs", ErrDenied, a.called(), f.whom(q), f.answersAway(), by.Short()),
 			"let them answer"+otherApprovers(f))
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
-			a.called(), f.Whom(q), by.Short()),
+			a.called(), f.whom(q), by.Short()),
 			"let "+n.trust().Answerers(f, q)+" answer"+otherApprovers(f))
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
@@ -440,8 +440,8 @@ type alreadyErr string
 func (e alreadyErr) Error() string        { return string(e) }
 func (e alreadyErr) Is(target error) bool { return target == ErrConflict }
 
-// Whom says in words whom a question goes to. Where the charter names approvers, they are asked for the owner.
-func (f *Fold) Whom(q *Asking) string {
+// whom says in words whom a question goes to. Where the charter names approvers, they are asked for the owner.
+func (f *Fold) whom(q *Asking) string {
 	asked := slices.Clone(q.Asked())
 	if i := slices.Index(asked, askedOwner); i >= 0 && len(f.Charter.Approvers) > 0 {
 		asked[i] = "its approvers in the owner's place"

@@ -138,6 +138,12 @@ func (d *Doctor) store() (newest perdure.Time) {
 		if err := d.births(ctx, s); err != nil {
 			return err
 		}
+		if f, ok := s.(interface{ Cut() map[string]string }); ok {
+			for name, aside := range f.Cut() {
+				d.say("repair", Odd, "import another copy of it, if there is one",
+					"%s was cut short: what is whole of it is in its place; as it was it is kept as %s", name, aside)
+			}
+		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
 				d.say("file", Odd, d.faultFix(name), "%s is left alone: %v", name, fault)

@@ -1,12 +1,14 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -53,7 +55,29 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if o.Waits = h.Note; !h.Patient {
 		o.Patience = patience
 	}
-	return sqlite.Open(ctx, h.File, o)
+	s, err := sqlite.Open(ctx, h.File, o)
+	if err != nil {
+		return nil, cmp.Or(h.agentFile(), err)
+	}
+	return s, nil
+}
+
+// agentFile refuses the file of an agent in the place of a store; nil: it is not that.
+func (h *Home) agentFile() error {
+	if !h.Loose {
+		return nil
+	}
+	f, err := disk.Open(h.File)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if _, err := capsule.NewReader(f, capsule.ReadOptions{}); err != nil {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is the file of an agent, and not a store", h.File)),
+		"name it in the place of the agent, as in perdure log "+h.File+"; or name its folder: --store dir:"+
+			filepath.Dir(h.File))
 }
 
 // settle makes the folder of a home where there is none. Its key comes first: a home that has a store and no key was
