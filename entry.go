@@ -177,7 +177,7 @@ func (e *Entry) check(body *saltedBody) error {
 		return nil
 	}
 	if got := int64(len(e.body)); got != e.Size {
-		return reject(predBodySize, e, "$.header.size", fmt.Sprint(got, " bytes"), fmt.Sprint(e.Size),
+		return reject(predBodySize, e, "$.header.size", canon.Count(got, "bytes"), fmt.Sprint(e.Size),
 			"the body is not the one the header commits to")
 	}
 	if got := HashOf(e.body); got != e.Body {

@@ -3,6 +3,7 @@ package perdure
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // checkBody holds the fields of a body against each other: what the schema cannot say.
@@ -364,3 +365,20 @@ func (b *Budget) negative() bool { return b != nil && b.amounts().negative() }
 func negative(e *Entry, at string) error {
 	return reject(predAmount, e, at, "a negative amount", "zero or more", "")
 }
+
+// verifySignature refuses a signature that is not the author's.
+func (e *Entry) verifySignature() error {
+	if e.Signature == nil || atomic.LoadUint32(&e.verified) != 0 {
+		return nil
+	}
+	if err := e.Origin.Verify(e.Name, e.Signature); err != nil {
+		if r, ok := err.(*Rejection); ok {
+			r.Entry = e.Name.String()
+		}
+		return err
+	}
+	e.markVerified()
+	return nil
+}
+
+func (e *Entry) markVerified() { atomic.StoreUint32(&e.verified, 1) }

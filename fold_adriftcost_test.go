@@ -19,8 +19,8 @@ func (w *attack) events(n int, id string) (names []Hash) {
 	return names
 }
 
-// What advice has seen that may not count is held in lists, and each entry is held against them: a few passes over each,
-// however a memory is made.
+// What advice has seen that may not count is held in lists, and each entry is held against them: a few passes over
+// each, however a memory is made.
 func TestAdviceThatMayNotCountCostsLittle(t *testing.T) {
 	act := []Action{Execute{Tool: "t"}}
 	seat := Genesis{Seat: HashOf([]byte("here"))}

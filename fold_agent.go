@@ -94,8 +94,8 @@ func (a *Agent) holds(name Hash) bool {
 	return w.byName[name] != nil || (w.base != nil && w.base.head(name) != nil)
 }
 
-// Missing names the parents that entries given to Apply are still waiting for.
-func (a *Agent) Missing() []Hash {
+// missing names the parents that entries given to Apply are still waiting for.
+func (a *Agent) missing() []Hash {
 	have := map[Hash]bool{}
 	for _, e := range a.early {
 		have[e.Name] = true
@@ -126,7 +126,11 @@ func (a *Agent) Missing() []Hash {
 func (a *Agent) Diverged() []string {
 	var out []string
 	if n := len(a.fold.Heads); n > 1 {
-		out = append(out, fmt.Sprintf("%d heads: the next entry joins them", n))
+		text := fmt.Sprintf("%d heads", n)
+		if a.fold.Ended == nil {
+			text += ": the next entry joins them"
+		}
+		out = append(out, text)
 		for _, h := range a.fold.Heads {
 			out = append(out, fmt.Sprintf("  head %s at seq %d", h.Name.Short(), h.Seq))
 		}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Plus adds two amounts. A sum too large for the format stays at its largest number: more spent is never less.
-func (s Spend) Plus(o Spend) Spend {
+// plus adds two amounts. A sum too large for the format stays at its largest number: more spent is never less.
+func (s Spend) plus(o Spend) Spend {
 	return Spend{Cost: plus(s.Cost, o.Cost), Tokens: plus(s.Tokens, o.Tokens), Calls: plus(s.Calls, o.Calls)}
 }
 
@@ -20,8 +20,8 @@ func plus(a, b int64) int64 {
 	return min(a+b, maxAmount)
 }
 
-// Meet is the narrower of two budgets, amount by amount.
-func (b *Budget) Meet(o *Budget) *Budget {
+// meet is the narrower of two budgets, amount by amount.
+func (b *Budget) meet(o *Budget) *Budget {
 	if b == nil {
 		return o
 	}
@@ -52,8 +52,8 @@ func (b *Budget) unlimited(s Spend) string {
 	return ""
 }
 
-// Within reports whether b is no wider than o.
-func (b *Budget) Within(o *Budget) bool {
+// within reports whether b is no wider than o.
+func (b *Budget) within(o *Budget) bool {
 	if o == nil {
 		return true
 	}
@@ -68,11 +68,11 @@ func (b *Budget) Within(o *Budget) bool {
 func (f *Fold) Reserved() Spend {
 	var sum Spend
 	for i := range f.Open {
-		sum = sum.Plus(f.Open[i].Reserve)
+		sum = sum.plus(f.Open[i].Reserve)
 	}
 	for i := range f.Children {
 		if !f.Children[i].Ended {
-			sum = sum.Plus(f.Children[i].Reserve)
+			sum = sum.plus(f.Children[i].Reserve)
 		}
 	}
 	return sum
@@ -85,7 +85,7 @@ func (f *Fold) Limit() *Budget {
 
 // Left is the budget that is neither spent nor reserved; nil when there is no limit.
 func (f *Fold) Left() *Budget {
-	return f.Limit().each(f.Spent.Plus(f.Reserved()), func(limit, used int64) int64 { return max(limit-used, 0) })
+	return f.Limit().each(f.Spent.plus(f.Reserved()), func(limit, used int64) int64 { return max(limit-used, 0) })
 }
 
 // each is what becomes of each amount of the budget with that of another; what has no limit gets none.
@@ -102,9 +102,9 @@ func (b *Budget) each(o Spend, of func(limit, other int64) int64) *Budget {
 	return &Budget{Cost: one(b.Cost, o.Cost), Tokens: one(b.Tokens, o.Tokens), Calls: one(b.Calls, o.Calls)}
 }
 
-// Affords reports whether the amount fits into what is left; if not, it says what is missing.
-func (f *Fold) Affords(s Spend) (missing string, ok bool) {
-	limit, used := f.Limit(), f.Spent.Plus(f.Reserved())
+// affords reports whether the amount fits into what is left; if not, it says what is missing.
+func (f *Fold) affords(s Spend) (missing string, ok bool) {
+	limit, used := f.Limit(), f.Spent.plus(f.Reserved())
 	if limit == nil {
 		return "", true
 	}
@@ -128,6 +128,6 @@ func (f *Fold) Affords(s Spend) (missing string, ok bool) {
 
 // Exhausted says which amount of the budget is used up, if one is.
 func (f *Fold) Exhausted() (what string, yes bool) {
-	what, ok := f.Affords(Spend{Cost: 1, Tokens: 1, Calls: 1})
+	what, ok := f.affords(Spend{Cost: 1, Tokens: 1, Calls: 1})
 	return what, !ok
 }

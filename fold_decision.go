@@ -52,170 +52,9 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	}
 }
 
-// advanceHeads replaces the parents of e by e.
-func (f *Fold) advanceHeads(e *Entry, h Head) {
-	h.Name, h.Seq = e.Name, e.Seq
-	if len(f.Heads) == 1 && len(e.Parents) == 1 && f.Heads[0].Name == e.Parents[0] { // the usual
-		if !f.own.heads {
-			f.Heads, f.own.heads = make([]Head, 1), true
-		}
-		f.Heads[0] = h
-		return
-	}
-	f.Heads = mine(f, f.Heads, &f.own.heads)
-	var gone [MaxParents]int // the places of the parents that were heads, ascending as their names do
-	n := 0
-	for _, p := range e.Parents[:min(len(e.Parents), MaxParents)] {
-		if i, found := f.headIndex(p); found {
-			gone[n], n = i, n+1
-		}
-	}
-	at, _ := f.headIndex(h.Name)
-	if n == 0 {
-		f.work += int64(len(f.Heads) - at)
-		f.Heads = slices.Insert(f.Heads, at, h)
-		return
-	}
-	f.replaceHeads(gone[:n], at, h)
-}
-
-// replaceHeads takes the heads at these places away and puts h where it belongs, which is before the one at a place,
-// moving each head between once.
-func (f *Fold) replaceHeads(gone []int, at int, h Head) {
-	// The hole nearest to the place is filled with h; what lies between moves by one. The other holes close in one
-	// pass.
-	near, _ := slices.BinarySearch(gone, at)
-	if near == len(gone) || (near > 0 && at-gone[near-1] < gone[near]-at) {
-		near--
-	}
-	if hole := gone[near]; hole < at {
-		f.work += int64(at - hole)
-		copy(f.Heads[hole:], f.Heads[hole+1:at])
-		f.Heads[at-1] = h
-	} else {
-		f.work += int64(hole - at)
-		copy(f.Heads[at+1:], f.Heads[at:hole])
-		f.Heads[at] = h
-	}
-	if len(gone) == 1 {
-		return
-	}
-	gone = slices.Delete(gone, near, near+1)
-	f.work += int64(len(f.Heads) - gone[0])
-	to := gone[0]
-	for i, from := range gone {
-		end := len(f.Heads)
-		if i+1 < len(gone) {
-			end = gone[i+1]
-		}
-		to += copy(f.Heads[to:], f.Heads[from+1:end])
-	}
-	clear(f.Heads[to:])
-	f.Heads = f.Heads[:to]
-}
-
 // conflict records what did not go together.
 func (f *Fold) conflict(e *Entry, what string) {
 	f.Conflicts = extended(f, f.Conflicts, Conflict{Entry: e.Name, What: what}, maxConflicts, &f.rooms.conflicts)
-}
-
-// stepAdvice makes new proposals the current ones.
-func (f *Fold) stepAdvice(e *Entry, a *Advice) {
-	f.Turns++
-	if a.Usage != nil {
-		f.Spent = f.Spent.Plus(Spend{Cost: a.Usage.Cost, Tokens: a.Usage.In + a.Usage.Out})
-	}
-	if a.Signal != 0 {
-		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: a.Signal, After: a.RetryAfter, Took: a.Took},
-			a.Text)
-		return
-	}
-	if a.Advisor != "" {
-		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: OK, Took: a.Took}, "")
-	}
-	if f.Ended != nil {
-		return
-	}
-	f.see(e, a)
-	f.setBasis(e, a)
-	if a.Summary != "" {
-		f.Summary, f.Since = e.Name, e.Seq
-	}
-	// Advice whose proposals were all decided is behind us; what is left of older advice is kept a while, so that a
-	// decision taken on another branch still finds what it decided.
-	keep := make([]proposals, 0, 1)
-	for _, p := range f.Proposals {
-		if slices.Contains(p.Decided, false) {
-			keep = append(keep, p)
-		}
-	}
-	keep = keep[max(0, len(keep)+1-maxAdvice):]
-	f.Proposals = append(keep, proposals{Advice: e.Name, Actions: a.Actions, Decided: make([]bool, len(a.Actions)),
-		Epoch: a.Epoch, Apart: a.Apart})
-	for size := 0; len(f.Proposals) > 1; { // the usual: one
-		for i := range f.Proposals {
-			size += f.Proposals[i].weight()
-		}
-		if size <= maxActionBytes {
-			break
-		}
-		f.Proposals, size = f.Proposals[1:], 0
-	}
-	f.Did = phase.Evaluation
-}
-
-// leaveInbox takes the messages that were seen out of the inbox.
-func (f *Fold) leaveInbox(seen []Hash) {
-	if len(seen) == 0 || len(f.Inbox)+len(f.fallen)+len(f.sights) == 0 {
-		return
-	}
-	is := oneOf(seen)
-	f.heed(is)
-	f.echo(is)
-	f.refall(func(m *Message) bool { return !is(m.Event) })
-	f.outOfInbox(is)
-}
-
-// outOfInbox takes messages out of the inbox.
-func (f *Fold) outOfInbox(is func(Hash) bool) {
-	f.unmark(is)
-	f.forget(is)
-	first := find(f, f.Inbox, func(m *Message) bool { return is(m.Event) })
-	if first < 0 {
-		return
-	}
-	w := f.weigh()
-	f.ownInbox()
-	f.Inbox = slices.DeleteFunc(f.Inbox, func(m Message) bool {
-		if !is(m.Event) {
-			return false
-		}
-		w.inbox -= len(m.Data)
-		return true
-	})
-	f.rooms.inbox = roomBehind(f.Inbox)
-}
-
-// ownInbox makes the inbox one that can be changed in place.
-func (f *Fold) ownInbox() {
-	if !f.own.messages {
-		f.Inbox = mine(f, f.Inbox, &f.own.messages)
-		f.rooms.inbox = roomBehind(f.Inbox)
-	}
-}
-
-// advisorTool is the name under which an advisor's signals are kept.
-func advisorTool(advisor string) string { return phase.Advisor(advisor) }
-
-// advisorTool is the same, as the fold has it already, if it does.
-func (f *Fold) advisorTool(advisor string) string {
-	for i := range f.Tools {
-		name := f.Tools[i].Tool
-		if of, is := phase.AdvisorIn(name); is && of == advisor {
-			return name
-		}
-	}
-	return advisorTool(advisor)
 }
 
 // stepDecision folds what authority decided.
@@ -264,13 +103,6 @@ func (d *Decision) acts() bool {
 	return d.Effect != 0 || d.Deadline != 0 || d.Reserve != nil || len(d.Child) > 0
 }
 
-// offers reports whether a proposal is among those kept, so that a decision need not say what it is about.
-func (f *Fold) offers(advice Hash, index int64) bool {
-	return slices.ContainsFunc(f.Proposals, func(p proposals) bool {
-		return p.Advice == advice && index >= 0 && index < int64(len(p.Actions))
-	})
-}
-
 // decide marks the proposal decided and returns the action the decision is about.
 func (f *Fold) decide(e *Entry, d *Decision) Action {
 	i := slices.IndexFunc(f.Proposals, func(p proposals) bool { return p.Advice == d.Advice })
@@ -291,101 +123,9 @@ func (f *Fold) decide(e *Entry, d *Decision) Action {
 	return action
 }
 
-// ask records that a person must answer. A retry of an ask keeps its votes out: each ask is a new question.
-func (f *Fold) ask(e *Entry, d *Decision, action Action) {
-	digest, err := effectDigest(f.Agent, e.Name, action)
-	if err != nil || f.Ended != nil {
-		return
-	}
-	q := Asking{Decision: e.Name, Advice: d.Advice, Index: d.Index, Action: action, Digest: digest, Since: e.Time,
-		Verdict: d.Verdict}
-	if f.findOwed(d.Key) >= 0 {
-		q.Key = d.Key // once approved, it is still the same effect
-		f.dropOwed(d.Key)
-	}
-	w, more := f.weigh(), q.weight()
-	if len(f.Asks) >= maxAsks || w.actions+more > maxActionBytes {
-		f.conflict(e, "more questions than anybody answers: this one is refused")
-		f.Denials++
-		f.refuse(e, action)
-		return
-	}
-	w.actions += more
-	f.Asks = append(mine(f, f.Asks, &f.own.asks), q)
-}
-
-// dropAsk takes away a question that has its answer.
-func (f *Fold) dropAsk(i int) {
-	f.weigh().actions -= f.Asks[i].weight()
-	f.Asks = without(f, f.Asks, i, &f.own.asks)
-}
-
-// findAsk is the index of the question a decision asked, or -1.
-func (f *Fold) findAsk(decision Hash) int {
-	return find(f, f.Asks, func(q *Asking) bool { return q.Decision == decision })
-}
-
 // findOpen is the index of the effect a decision allowed, or -1.
 func (f *Fold) findOpen(decision Hash) int {
 	return find(f, f.Open, func(o *Open) bool { return o.Decision == decision })
-}
-
-// findOwed is the index of the owed effect of a key, or -1.
-func (f *Fold) findOwed(key Hash) int {
-	return find(f, f.Owed, func(w *Owed) bool { return w.Key == key })
-}
-
-// refuse remembers that a call was denied. A poll counts as answered, so that it is not asked for again before its
-// time.
-func (f *Fold) refuse(e *Entry, action Action) {
-	x, ok := action.(Execute)
-	if !ok {
-		return
-	}
-	f.recordSignal(x.Tool, e, SignalRecord{Signal: Denied}, "")
-	if poll, ok := pollIndex(x.Call); ok && f.Sleep != nil {
-		f.recordPoll(poll, e.Time, &Outcome{Signal: Denied})
-	}
-}
-
-// useApprovals takes away the ask whose approvals the decision uses, and reports whether they permit it. An approval
-// serves once and for exactly what was asked, and one refusal outweighs all approvals: otherwise the decision counts
-// for nothing. A refusal that the decision names, too, was by somebody who was not asked.
-func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
-	named := oneOf(d.Approvals)
-	i := find(f, f.Asks, func(q *Asking) bool {
-		return slices.ContainsFunc(q.Votes, func(v Vote) bool { return named(v.Event) })
-	})
-	if i < 0 {
-		f.conflict(e, "approval used that was already used or never given: the decision does not count")
-		return false
-	}
-	q := &f.Asks[i]
-	if slices.ContainsFunc(d.Approvals, func(h Hash) bool {
-		return !slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Event == h })
-	}) {
-		f.conflict(e, "approval used that was already used or never given: the decision does not count")
-		return false
-	}
-	key := func(k Key) Key { return k } // whose it is, only a node can tell
-	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) }, key)
-	digest, err := effectDigest(f.Agent, q.Decision, action)
-	switch {
-	case no: // the approvals are used up all the same: whoever decided may have acted
-		f.conflict(e, "a person refused what this decision allows: the refusal stands")
-		asks := mine(f, f.Asks, &f.own.asks)
-		asks[i].Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Approve })
-		f.Asks = asks
-		return false
-	case err != nil || digest != q.Digest:
-		f.conflict(e, "approval used for something else than was asked: the decision does not count")
-		return false
-	case int64(len(yes)) < max(q.Verdict.Quorum, 1):
-		f.conflict(e, "decision with fewer approvals than were asked for: it does not count")
-		return false
-	}
-	f.dropAsk(i)
-	return true
 }
 
 // allow folds an allowed action.
@@ -485,26 +225,6 @@ func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
 	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals, f.Basis = nil, nil, nil, nil, nil, nil
 	f.weights.known = false
-}
-
-// owes reports whether the effect of this key is to be tried again.
-func (f *Fold) owes(key Hash) bool {
-	return f.findOwed(key) >= 0
-}
-
-// dropOwed forgets an effect that will not be tried again.
-func (f *Fold) dropOwed(key Hash) {
-	if key.IsZero() {
-		return
-	}
-	if i := f.findOwed(key); i >= 0 {
-		f.dropOwedAt(i)
-	}
-}
-
-func (f *Fold) dropOwedAt(i int) {
-	f.weigh().actions -= weight(f.Owed[i].Action)
-	f.Owed = without(f, f.Owed, i, &f.own.owed)
 }
 
 // pushed returns a new slice with v at its end and at most limit elements, the oldest going first.

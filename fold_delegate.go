@@ -12,7 +12,7 @@ func (f *Fold) delegate(e *Entry, d *Decision, a Delegate) {
 		return
 	}
 	g, _ := child.content.(Genesis)
-	if err := f.CheckChild(&g); err != nil {
+	if err := f.checkChild(&g); err != nil {
 		f.conflict(e, "delegation wider than the agent itself: no child came of it")
 		return
 	}
@@ -75,7 +75,7 @@ func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 		Lineage: &Lineage{Parent: f.Agent, Cause: cause, Relation: Child},
 		Taint:   !f.Taint.IsZero(),
 	}
-	g.Intent.Budget = g.Intent.Budget.Meet(f.Left())
+	g.Intent.Budget = g.Intent.Budget.meet(f.Left())
 	g.Intent.Tools = meetTools(f.Intent.Tools, g.Intent.Tools)
 	if f.Intent.Deadline != 0 {
 		g.Intent.Deadline = earliest(g.Intent.Deadline, f.Intent.Deadline)
@@ -83,8 +83,8 @@ func (f *Fold) ChildGenesis(d *Delegate, cause Hash) (Genesis, error) {
 	return g, nil
 }
 
-// CheckChild says in what a child's genesis is wider than its parent was, if in anything.
-func (f *Fold) CheckChild(g *Genesis) error {
+// checkChild says in what a child's genesis is wider than its parent was, if in anything.
+func (f *Fold) checkChild(g *Genesis) error {
 	switch {
 	case g.Lineage == nil || g.Lineage.Parent != f.Agent:
 		return fmt.Errorf("child names another parent")
@@ -94,7 +94,7 @@ func (f *Fold) CheckChild(g *Genesis) error {
 		return fmt.Errorf("child depth %d is not below %d", g.Charter.Depth, f.Charter.Depth)
 	case g.Charter.Owner != f.Charter.Owner:
 		return fmt.Errorf("child has another owner")
-	case !g.Intent.Budget.Within(f.Left()):
+	case !g.Intent.Budget.within(f.Left()):
 		return fmt.Errorf("child budget is wider than what its parent has left")
 	case f.Intent.Tools != nil && (g.Intent.Tools == nil || !within(g.Intent.Tools, f.Intent.Tools)):
 		return fmt.Errorf("child has tools its parent does not have")
@@ -113,7 +113,7 @@ func (f *Fold) CheckChild(g *Genesis) error {
 
 // checkCameOf says in what the genesis of a child is not what its delegation comes to. Policy and people judge the
 // delegation; the genesis is written down beside it, by whoever decided. Of budget and deadline it may have less: what
-// the parent had left then, and CheckChild has looked.
+// the parent had left then, and checkChild has looked.
 func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
 	want, err := f.ChildGenesis(d, Hash{})
 	if err != nil {
@@ -124,7 +124,7 @@ func (f *Fold) checkCameOf(d *Delegate, child []byte) error {
 		return err
 	}
 	got, _ := e.content.(Genesis)
-	if !got.Intent.Budget.Within(d.Intent.Budget) || d.Intent.Deadline != 0 &&
+	if !got.Intent.Budget.within(d.Intent.Budget) || d.Intent.Deadline != 0 &&
 		(got.Intent.Deadline == 0 || got.Intent.Deadline > d.Intent.Deadline) {
 		return fmt.Errorf("the child has more budget or time than it was delegated")
 	}

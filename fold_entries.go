@@ -156,7 +156,7 @@ func resumeBeside(s *Entry, rest []*Entry) (*Agent, error) {
 func (a *Agent) complete() (*Agent, error) {
 	if len(a.early) > 0 {
 		e := a.early[0]
-		if missing := a.Missing(); len(missing) > 0 {
+		if missing := a.missing(); len(missing) > 0 {
 			return nil, reject(predLinked, e, "$.header.parents", "parent "+missing[0].Short()+" is not in this memory",
 				"every parent present", "get the missing entries from the copy this one came from")
 		}

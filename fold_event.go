@@ -46,7 +46,7 @@ func (f *Fold) notice(e *Entry, ev *Event, counts bool) (data Data, told bool) {
 		f.escalate(&n)
 	case Grant:
 		if counts {
-			f.Granted = f.Granted.Plus(n.Amount)
+			f.Granted = f.Granted.plus(n.Amount)
 		}
 	case Pause:
 		f.pause(e)
@@ -293,7 +293,7 @@ func (f *Fold) firstOwner() Key {
 func (f *Fold) childEnded(e *Entry, n *ChildEnded) {
 	i := find(f, f.Children, func(c *ChildInfo) bool { return c.Agent == n.Child })
 	if n.Spend != nil && (i < 0 || !f.Children[i].Ended) {
-		f.Spent = f.Spent.Plus(*n.Spend) // also of a child of another branch that this fold has not taken on
+		f.Spent = f.Spent.plus(*n.Spend) // also of a child of another branch that this fold has not taken on
 	}
 	if i < 0 || f.Children[i].Ended {
 		f.conflict(e, "end of a child that is not there or has ended")

@@ -6,7 +6,7 @@ import "slices"
 // that (see roomFor), but copies that were told apart may come to more together than an inbox holds, and no one of them
 // could have refused. What leaves it then has still not been seen: it is remembered with the fold in memory, put before
 // the advisor ahead of the rest, and may wake the agent. The advice that names it as seen settles it on every node. No
-// snapshot is written before (see fallenHold): whoever resumed from it would not know.
+// snapshot is written before (see hides): whoever resumed from it would not know.
 
 // Unseen are the events that the advisor has not seen, the oldest first: the inbox, and before it those for which it
 // had no room, as far as they are among the entries at hand. A message that repeats what it has seen is none of them.

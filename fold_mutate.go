@@ -35,7 +35,7 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	if m.Deadline != 0 {
 		f.Intent.Deadline = earliest(f.Intent.Deadline, m.Deadline)
 	}
-	f.Intent.Budget = f.Intent.Budget.Meet(m.Budget)
+	f.Intent.Budget = f.Intent.Budget.meet(m.Budget)
 	f.Intent.Tools = meetTools(f.Intent.Tools, m.Tools)
 	if !m.StateSchema.IsZero() {
 		f.Intent.StateSchema = m.StateSchema
@@ -48,9 +48,9 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	}
 }
 
-// Widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever
+// widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever
 // meet.
-func (f *Fold) Widens(m *Mutate) error {
+func (f *Fold) widens(m *Mutate) error {
 	in := &f.Intent
 	switch {
 	case m.Deadline != 0 && in.Deadline != 0 && m.Deadline > in.Deadline:
@@ -75,9 +75,9 @@ func (f *Fold) Widens(m *Mutate) error {
 	return nil
 }
 
-// Remakes says what of a change would make an agent one that keeps documents, or would change what such an agent is:
+// remakes says what of a change would make an agent one that keeps documents, or would change what such an agent is:
 // its kind and labels say whose notes it keeps and who sees them.
-func (f *Fold) Remakes(m *Mutate) error {
+func (f *Fold) remakes(m *Mutate) error {
 	is := f.Intent.Kind
 	switch {
 	case m.Kind != nil && *m.Kind != is && keeper.Is(*m.Kind):

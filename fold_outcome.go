@@ -9,7 +9,7 @@ import (
 // a person looked, and told what came of it by a Settle.
 func (f *Fold) close(e *Entry, o *Outcome, settled bool) {
 	if o.Spend != nil {
-		f.Spent = f.Spent.Plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
+		f.Spent = f.Spent.plus(*o.Spend) // of all branches: spend adds up, whatever else is in conflict
 	}
 	if o.Taint {
 		f.Taint = e.Name
@@ -82,28 +82,6 @@ func (f *Fold) refuseWake(a Action) {
 		s.Refused = true
 		f.Sleep = &s
 	}
-}
-
-// owe keeps an effect to be tried again. An incapable node costs no attempt: another one has not tried yet.
-func (f *Fold) owe(e *Entry, o *Open, out *Outcome) {
-	w := Owed{Key: o.Key, Action: o.Action, Effect: o.Effect, Attempt: o.Attempt, Signal: out.Signal, Since: e.Time,
-		After: out.RetryAfter}
-	if o.Deadline != 0 {
-		w.Limit = int64(o.Deadline - o.Since)
-	}
-	if out.Signal == Incapable {
-		w.Attempt--
-	}
-	if !o.Effect.Repeatable() && f.surely(e.Origin, o, out) {
-		w.Decision = o.Decision
-	}
-	weights, more := f.weigh(), weight(w.Action)
-	if len(f.Owed) >= maxOwed || weights.actions+more > maxActionBytes {
-		f.conflict(e, "more effects to try again than an agent has: this one is given up")
-		return
-	}
-	weights.actions += more
-	f.Owed = append(mine(f, f.Owed, &f.own.owed), w)
 }
 
 // closeDelegate folds whether a child came to be.

@@ -447,14 +447,14 @@ func TestEntriesAreHeldUntilTheirParentsAndTheirSignatureCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := begun.Apply(es[2])
-	if err != nil || a.fold.Count != 1 || !slices.Equal(a.Missing(), []Hash{es[1].Name}) {
-		t.Fatalf("got %d entries, missing %v, %v", a.fold.Count, a.Missing(), err)
+	if err != nil || a.fold.Count != 1 || !slices.Equal(a.missing(), []Hash{es[1].Name}) {
+		t.Fatalf("got %d entries, missing %v, %v", a.fold.Count, a.missing(), err)
 	}
 	if a, err = a.Apply(es[0]); err != nil || a.fold.Count != 1 { // nothing that links to it is signed yet
 		t.Fatalf("got %d entries, %v", a.fold.Count, err)
 	}
 	if a, err = a.Apply(es[1], es[0], es[2]); err != nil || !bytes.Equal(foldBytes(t, a), foldBytes(t, want)) ||
-		len(a.Missing()) != 0 {
+		len(a.missing()) != 0 {
 		t.Fatalf("got %v, or another fold", err)
 	}
 	again, err := a.Apply(es...)

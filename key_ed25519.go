@@ -3,6 +3,8 @@ package perdure
 import (
 	"crypto/ed25519"
 	"fmt"
+
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // The one rule by which keys and signatures are judged, wherever they enter: spec/README.md §2 states it. Libraries
@@ -43,11 +45,11 @@ func unsound(point *[32]byte) string {
 	return "an encoding that is not canonical" // y is at least 2^255-19
 }
 
-// Check refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound).
+// sound refuses a key that can be nobody's: a point of small order, or an encoding that is not canonical (key.sound).
 // The zero key is one.
-func (k Key) Check() error { return k.check(nil, "$") }
+func (k Key) sound() error { return k.check(nil, "$") }
 
-// check is Check for a key at a place in an entry.
+// check is sound for a key at a place in an entry.
 func (k Key) check(e *Entry, path string) error {
 	got := unsound((*[32]byte)(&k))
 	if got == "" {
@@ -63,11 +65,11 @@ func (k Key) check(e *Entry, path string) error {
 func (k Key) Verify(hash Hash, signature []byte) error { return k.verify(hash[:], signature) }
 
 func (k Key) verify(message, signature []byte) error {
-	if err := k.Check(); err != nil {
+	if err := k.sound(); err != nil {
 		return err
 	}
 	if len(signature) != signatureSize {
-		return reject(predSignature, nil, "$.signature", fmt.Sprint(len(signature), " bytes"),
+		return reject(predSignature, nil, "$.signature", canon.Count(len(signature), "bytes"),
 			fmt.Sprint(signatureSize), "")
 	}
 	if got := unsound((*[32]byte)(signature[:32])); got != "" {

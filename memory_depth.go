@@ -146,8 +146,8 @@ func DepthOf(ctx context.Context, s Store, id AgentID) (Depth, error) {
 // Depth is how much of the agent's memory was there when it was loaded.
 func (a *Agent) Depth() Depth { return a.depth }
 
-// At is the agent as it is known at a depth.
-func (a *Agent) At(d Depth) *Agent {
+// atDepth is the agent as it is known at a depth.
+func (a *Agent) atDepth(d Depth) *Agent {
 	known := *a
 	known.depth = d
 	return &known
@@ -164,7 +164,7 @@ func (d Depth) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.At(d), nil
+	return a.atDepth(d), nil
 }
 
 // foldPart folds the end of a memory.

@@ -74,7 +74,7 @@ func (d *descent) see(m Moment) error {
 		if m.Before == nil {
 			return noBody(m.Entry)
 		}
-		if err := m.Before.fold.CheckChild(g); err != nil {
+		if err := m.Before.fold.checkChild(g); err != nil {
 			return reject(predChild, genesis, "$.body.content.genesis", err.Error(), "no wider than its parent was",
 				fmt.Sprintf("decision %s of the parent created it", m.Entry.Name.Short()))
 		}

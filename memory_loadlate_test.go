@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // TestLateEntriesCostOneReading: an entry that belongs before every snapshot is found without reading the memory once
@@ -37,7 +38,7 @@ func TestLateEntriesCostOneReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &readCounter{MemStore: new(perdure.MemStore)}
+	s := &copytest.Counter{MemStore: new(perdure.MemStore)}
 	if err := s.Put(t.Context(), first.ID(), slices.Concat(all, late)...); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +47,8 @@ func TestLateEntriesCostOneReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(a.Fold().Inbox); n != 1 || s.read > 8*len(all) {
-		t.Errorf("%d entries were read of %d, and %d messages; want at most 8 times as many, and 1", s.read,
+	if n := len(a.Fold().Inbox); n != 1 || s.Read > 8*len(all) {
+		t.Errorf("%d entries were read of %d, and %d messages; want at most 8 times as many, and 1", s.Read,
 			len(all), n)
 	}
 }

@@ -63,18 +63,7 @@ func TestAnApprovalRepeatedInACopyDoesNotUndoItsUse(t *testing.T) {
 		run(t, n, id)
 		there := newNode(t, new(perdure.MemStore), scripted(steps("pay", 2)), pay)
 		there.Key, there.Policy = n.Key, n.Policy
-		move := func(from, to perdure.Store) {
-			var all []*perdure.Entry
-			for e, err := range perdure.Memory(t.Context(), from, id) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, e)
-			}
-			if err := to.Put(t.Context(), id, all...); err != nil {
-				t.Fatal(err)
-			}
-		}
+		move := func(from, to perdure.Store) { copyTo(t, from, to, id) }
 		ask := load(t, n.Store, id).Asks[0]
 		approve(t, n, id, &ask)
 		move(n.Store, there.Store)

@@ -134,6 +134,7 @@ func (n *Node) collect(ctx context.Context, pruner Pruner, id AgentID) (Collecte
 type survey struct {
 	Collected
 	all      []*Entry // in fold order
+	base     Hash     // the snapshot that stands for what is dropped; zero: one is to be written
 	snapshot bool     // a snapshot of everything is to be written first
 	events   []Hash   // the messages whose data leaves the inbox
 	vouch    func(*Entry) bool
@@ -192,7 +193,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		slices.ContainsFunc(a.fold.marks, func(m wakeMark) bool { return !silent[m.event] })) {
 		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
 	}
-	past := s.base(t-Time(wait), due, over)
+	past := s.choose(t-Time(wait), due, over)
 	drop := func(e *Entry) bool {
 		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))
 	}
@@ -222,9 +223,9 @@ func firstLeft(all []*Entry, ttl int64, drop func(*Entry) bool) (first Time) {
 	return first
 }
 
-// base is the past of the snapshot that stands for what is dropped: one that is there, or one to be written now.
-// Everything under it is from before a time.
-func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
+// choose is the past of the snapshot that stands for what is dropped: one that is there (base), or one to be written
+// now. Everything under it is from before a time.
+func (s *survey) choose(before Time, due int, over map[Hash]bool) map[Hash]bool {
 	m := byName(s.all)
 	newest := true
 	uncovered := due
@@ -243,7 +244,7 @@ func (s *survey) base(before Time, due int, over map[Hash]bool) map[Hash]bool {
 			newest, uncovered = false, due-covers
 		}
 		if quiet := uncovered > 0 && s.quiet(before); last[i] <= before && !quiet {
-			s.snapshot = uncovered > 0
+			s.base, s.snapshot = e.Name, uncovered > 0
 			return past
 		} else if quiet {
 			break
@@ -265,10 +266,13 @@ func (s *survey) quiet(since Time) bool {
 }
 
 // derived reports whether an entry only tells what others come to, or that their bodies went.
-func (e *Entry) derived() bool {
+func (e *Entry) derived() bool { return e.Kind == KindSnapshot || e.pruned() }
+
+// pruned reports whether an entry is the record of a collection.
+func (e *Entry) pruned() bool {
 	ev, _ := e.content.(Event)
-	_, pruned := ev.Notice.(Pruned)
-	return e.Kind == KindSnapshot || pruned
+	_, is := ev.Notice.(Pruned)
+	return is
 }
 
 // replays reports whether an entry is advice of somebody who goes through all of memory again: it has to be there.
@@ -300,9 +304,10 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 	if s.snapshot {
 		write(Snapshot{Fold: *a.fold})
 	}
-	if len(s.names)+len(s.events) > 0 {
+	if len(s.names)+len(s.events) > 0 && err == nil {
 		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
-			Rule: s.Rule, Through: a.Heads()[0], Entries: s.Entries, Bytes: s.Bytes, Events: s.events}})
+			Rule: s.Rule, Through: cmp.Or(s.base, next.Heads()[0]), Entries: s.Entries,
+			Bytes: s.Bytes, Events: s.events}})
 	}
 	if len(s.events) > 0 && err == nil {
 		write(Snapshot{Fold: *next.fold})

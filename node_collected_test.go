@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // horizon is an agent in a store that is collected, the same one with every body, and copies made on the way.
@@ -342,7 +344,7 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 	for name, replays := range map[string]bool{"a function that lives": true, "one that was collected": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &readCounter{MemStore: new(perdure.MemStore)}
+				store := &copytest.Counter{MemStore: new(perdure.MemStore)}
 				n := newNode(t, store, scripted(steps("none", 0)))
 				n.CollectEvery = 10 * time.Minute
 				id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
@@ -365,9 +367,9 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 				ended := make(chan error)
 				go func() { ended <- n.Run(ctx) }()
 				time.Sleep(3 * time.Hour)
-				before := store.read
+				before := store.Read
 				time.Sleep(48 * time.Hour)
-				if read := store.read - before; read > 500 {
+				if read := store.Read - before; read > 500 {
 					t.Errorf("%d entries were read in two days in which nothing happened", read)
 				}
 				stop()
@@ -380,6 +382,97 @@ func TestWhatCannotBeDroppedIsNotReadForEver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnEventIsNotWrittenAgainAfterItsBodyWent: what comes a second time changes nothing, however late.
+func TestAnEventIsNotWrittenAgainAfterItsBodyWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(steps("none", 0)))
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+		tell := func() *perdure.Entry {
+			e, err := n.Tell(t.Context(), id, perdure.Event{Name: "paid", By: "hook", ID: "m1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		if first := tell(); tell().Name != first.Name {
+			t.Error("the second is not the first")
+		}
+		time.Sleep(2 * time.Hour)
+		if got, err := n.Collect(t.Context(), id); err != nil || got.Entries == 0 {
+			t.Fatalf("%d bodies went, %v", got.Entries, err)
+		}
+		before := load(t, store, id).Count
+		for range 2 {
+			ev, _ := tell().Content().(perdure.Event)
+			if _, ok := ev.Notice.(perdure.Pruned); !ok {
+				t.Errorf("got %+v, want the record of the collection", ev)
+			}
+		}
+		if got := load(t, store, id).Count; got != before {
+			t.Errorf("it was written %d times more", got-before)
+		}
+	})
+}
+
+// feedCounter counts how often the entries of an agent are asked for, and what is read of what arrived.
+type feedCounter struct {
+	copytest.Counter
+	asked, fed int
+}
+
+func (s *feedCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	s.asked++
+	return s.Counter.Entries(ctx, id, after)
+}
+
+func (s *feedCounter) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range s.MemStore.Feed(ctx, after) {
+			if s.fed++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestAgentsAtRestAreNotLookedAtToCollect holds against a node that listed all agents, and asked for the entries of
+// each, at every round.
+func TestAgentsAtRestAreNotLookedAtToCollect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &feedCounter{Counter: copytest.Counter{MemStore: new(perdure.MemStore)}}
+		n := newNode(t, store, scripted(steps("none", 0)))
+		n.CollectEvery = 10 * time.Minute
+		var last perdure.AgentID
+		for i := range 50 {
+			ttl := int64(i%2) * 100 * time.Hour.Milliseconds()
+			last = create(t, n, perdure.Genesis{Intent: perdure.Intent{TTL: ttl}})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		time.Sleep(time.Hour)
+		asked, fed, read := store.asked, store.fed, store.Read
+		if fed == 0 {
+			t.Error("nothing was read of what arrived")
+		}
+		time.Sleep(48 * time.Hour)
+		if store.asked != asked || store.fed != fed || store.Read != read {
+			t.Errorf("in two days without a change %d agents, %d arrivals and %d entries were read", store.asked-asked,
+				store.fed-fed, store.Read-read)
+		}
+		time.Sleep(100 * time.Hour)
+		if got, err := n.Expired(t.Context(), last); err != nil || got.Entries > 0 {
+			t.Errorf("%d entries are left to be dropped, %v", got.Entries, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {

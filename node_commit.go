@@ -11,16 +11,15 @@ import (
 // signed once, and appended on the heads it was written on. Nothing outside this rule writes what an agent does.
 //
 //   - Before anything happens that the memory must not miss: an effect is called only when its decision is durable
-//     (perform), and an advisor
-//     is asked only when what it is told is, unless it is instant, that is, costs nothing to ask again (consult).
+//     (perform), unless it can be repeated and an instant advisor proposed it, which proposes the same again, under the
+//     same key (mustFlush); and an advisor is asked only when what it is told is durable, unless it is instant, that
+//     is, costs nothing to ask again (consult).
 //   - As soon as something has happened: outcomes and doubts (perform, reconcile, doubt), and advice that cost
-//     something (consult). The
-//     outcome of a once effect may wait for the next decision of an instant advisor: both share a commit, before
-//     anything else happens.
+//     something (consult). The outcome of a once effect may wait for the next decision of an instant advisor: both
+//     share a commit, before anything else happens.
 //   - What is complete in itself at once: wakes, ends, seats, lapses, escalations, what a node lacks (addFlushed).
 //   - Whatever is left before the node turns away: it rests, stops, gives others their turn, meets an error, or sees
-//     that others
-//     wrote (run, look).
+//     that others wrote (run, look).
 //
 // What is not durable did not happen: a node that dies, or finds that another was first, drops it. Only outcomes are
 // kept in any case.
@@ -194,6 +193,11 @@ func (w *work) isLost(ctx context.Context, e *Entry, o *Outcome) (bool, error) {
 // drop what it takes to fold them there, in another process, too, and at this moment. One that comes between the look
 // and the write has moved the heads.
 func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error {
+	return n.besideIf(ctx, id, func(*Agent) error { return nil }, entries...)
+}
+
+// besideIf is beside, as long as may allows it of the agent that they are added to.
+func (n *Node) besideIf(ctx context.Context, id AgentID, may func(a *Agent) error, entries ...*Entry) error {
 	for range besideTries {
 		a, err := n.load(ctx, id)
 		if errors.Is(err, ErrRejected) {
@@ -207,6 +211,9 @@ func (n *Node) beside(ctx context.Context, id AgentID, entries ...*Entry) error 
 			if err == nil && !held {
 				err = ErrBehind
 			}
+			return err
+		}
+		if err := may(a); err != nil {
 			return err
 		}
 		if err := n.Store.Append(ctx, id, a.Heads(), entries...); !errors.Is(err, ErrConflict) {

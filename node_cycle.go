@@ -215,8 +215,8 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			} // else others wrote meanwhile, and there may be something to do after all
 		case announceStep:
 			return idleFor(Reason{Kind: phase.RestEnded}), nil
-		case flagStep, happenedStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep, lapseStep,
-			escalateStep, finishStep:
+		case flagStep, happenedStep, sitStep, rouseStep, consultStep, decideStep, performStep, reconcileStep,
+			lapseStep, escalateStep, finishStep:
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (w *work) drafted(d decideStep, spec *Spec, now time.Time) Decision {
 		if dec.Effect == Idempotent && dec.Key.IsZero() {
 			dec.Key = idempotencyKey(w.a.fold, d, w.apart(d.Advice))
 		}
-		reserve := spec.Reserve.Plus(Spend{Calls: 1})
+		reserve := spec.Reserve.plus(Spend{Calls: 1})
 		dec.Reserve = &reserve
 	case Delegate:
 		dec.Effect, dec.Deadline = Idempotent, TimeOf(now.Add(defaultDeadline))

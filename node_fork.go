@@ -19,9 +19,9 @@ func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
 	return g
 }
 
-// CheckFork says in what a fork is wider than the agent was, if in anything. Whoever owns that agent may widen it;
+// checkFork says in what a fork is wider than the agent was, if in anything. Whoever owns that agent may widen it;
 // nobody else gets around its bounds by making a copy.
-func (f *Fold) CheckFork(g *Genesis) error {
+func (f *Fold) checkFork(g *Genesis) error {
 	l := g.Lineage
 	switch {
 	case l == nil || l.Relation != Fork || l.Parent != f.Agent || l.Cause.IsZero():
@@ -68,7 +68,7 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if n.trust().Counts(from) != nil { // whom strangers let approve and run it has no say in what is ours
 		g.Charter.Approvers, g.Charter.Delegates = nil, nil
 	}
-	if err := from.fold.CheckFork(&g); err != nil {
+	if err := from.fold.checkFork(&g); err != nil {
 		return nil, nil, err
 	}
 	d, err := DepthOf(ctx, n.Store, from.ID())

@@ -102,10 +102,10 @@ func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Da
 		if err := a.living(); err != nil {
 			return ev, err
 		}
-		if err := a.fold.Remakes(&m); err != nil {
+		if err := a.fold.remakes(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)), "make another agent: perdure new")
 		}
-		if err := a.fold.Widens(&m); err != nil {
+		if err := a.fold.widens(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)),
 				"an edit narrows what an agent may, and never widens it; fork it with wider bounds: perdure fork")
 		}
@@ -310,15 +310,27 @@ func (n *Node) Deny(ctx context.Context, id AgentID, digest Hash, note string) (
 	return n.vote(ctx, id, Approval{Digest: digest, Note: note})
 }
 
-func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (*Entry, error) {
-	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		q, err := n.Votable(a, v.Digest, v.Approve)
-		if err != nil {
-			return Event{}, err
+// vote answers while the question is open: a node may act on what others answered at this moment.
+func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (e *Entry, err error) {
+	_, bound := ctx.Value(headsKey{}).([]Hash)
+	for range besideTries {
+		on := ctx
+		e, err = n.sayIn(ctx, id, func(a *Agent) (Event, context.Context, error) {
+			q, err := n.Votable(a, v.Digest, v.Approve)
+			if err != nil {
+				return Event{}, nil, err
+			}
+			if !bound {
+				on = WithHeads(ctx, a.Heads())
+			}
+			v.Decision = q.Decision
+			return Event{Name: "approval", Notice: v}, on, nil
+		})
+		if bound || !errors.Is(err, ErrMoved) {
+			return e, err
 		}
-		v.Decision = q.Decision
-		return Event{Name: "approval", Notice: v}, nil
-	})
+	}
+	return e, err
 }
 
 // Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may
@@ -333,6 +345,9 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 // VotableBy is Votable for the answer of another key.
 func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, error) {
 	if err := a.living(); err != nil {
+		if was := n.decided(a, digest); errors.Is(was, ErrConflict) {
+			return nil, was
+		}
 		return nil, err
 	}
 	f, now := a.fold, time.Now()
@@ -354,21 +369,44 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case n.Trust != nil && n.trust().Counts(a) != nil && n.trust().MayAnswer(f, q, by) &&
 		!n.trust().MayAnswerAway(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, whose key is %s, and the answer of key %s would not count "+
-			"where it runs", ErrDenied, a.called(), f.Whom(q), f.answersAway(), by.Short()),
+			"where it runs", ErrDenied, a.called(), f.whom(q), f.answersAway(), by.Short()),
 			"let them answer"+otherApprovers(f))
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
-			a.called(), f.Whom(q), by.Short()),
+			a.called(), f.whom(q), by.Short()),
 			"let "+n.trust().Answerers(f, q)+" answer"+otherApprovers(f))
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
+	mine := false
 	for _, v := range q.Votes {
 		if v.Origin == by && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
 			return nil, already(v.Approve, "with this key")
 		}
+		mine = mine || v.Origin == by && v.Approve
+	}
+	if said, by := n.answered(f, q, TimeOf(now)); len(by) > 0 && !(mine && said && !approve) {
+		return nil, already(said, "by "+strings.Join(by, " and "))
 	}
 	return q, nil
+}
+
+// answered is how a question was decided that no node has acted on yet, and by whom; nobody: it was not.
+func (n *Node) answered(f *Fold, q *Asking, t Time) (approved bool, by []string) {
+	q = q.by(t)
+	trust := n.trust()
+	yes, no := q.count(t, func(v *Vote) bool { return trust.MayAnswer(f, q, v.Origin) },
+		func(k Key) Key { return trust.person(f, q, k) })
+	if !no && int64(len(yes)) < max(q.Verdict.Quorum, 1) {
+		return false, nil
+	}
+	for _, v := range q.Votes {
+		counts := v.Approve && slices.Contains(yes, v.Event) || !v.Approve && no && trust.MayAnswer(f, q, v.Origin)
+		if counts {
+			by = append(by, trust.nameOf(v.Origin))
+		}
+	}
+	return !no, by
 }
 
 // answersAway names the keys that answer for the owner where the agent runs.
@@ -425,8 +463,8 @@ type alreadyErr string
 func (e alreadyErr) Error() string        { return string(e) }
 func (e alreadyErr) Is(target error) bool { return target == ErrConflict }
 
-// Whom says in words whom a question goes to. Where the charter names approvers, they are asked for the owner.
-func (f *Fold) Whom(q *Asking) string {
+// whom says in words whom a question goes to. Where the charter names approvers, they are asked for the owner.
+func (f *Fold) whom(q *Asking) string {
 	asked := slices.Clone(q.Asked())
 	if i := slices.Index(asked, askedOwner); i >= 0 && len(f.Charter.Approvers) > 0 {
 		asked[i] = "its approvers in the owner's place"
@@ -442,6 +480,15 @@ func (f *Fold) Whom(q *Asking) string {
 
 // say tells an agent what a look at it makes of it.
 func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, error)) (*Entry, error) {
+	return n.sayIn(ctx, id, func(a *Agent) (Event, context.Context, error) {
+		ev, err := what(a)
+		return ev, ctx, err
+	})
+}
+
+// sayIn is say, under a context that depends on the look.
+func (n *Node) sayIn(ctx context.Context, id AgentID,
+	what func(a *Agent) (Event, context.Context, error)) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, err
 	}
@@ -449,7 +496,7 @@ func (n *Node) say(ctx context.Context, id AgentID, what func(a *Agent) (Event, 
 	if err != nil {
 		return nil, err
 	}
-	ev, err := what(a)
+	ev, ctx, err := what(a)
 	if err != nil {
 		return nil, err
 	}

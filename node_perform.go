@@ -268,7 +268,7 @@ func (w *work) call(c *callContext, e *effect) called {
 		if err != nil && c.Err() != nil && !errors.Is(err, ErrInDoubt) {
 			return e.cutOff(c, err, time.Since(start))
 		}
-		res.Spend = res.Spend.Plus(Spend{Calls: 1})
+		res.Spend = res.Spend.plus(Spend{Calls: 1})
 	case Delegate:
 		if w.stopping() {
 			return called{} // it stays open: the next node does it

@@ -66,7 +66,7 @@ func (n *Node) Forbids(a *Agent, act Action) (v Verdict, forbidden bool, err err
 	d := new(Decision)
 	if x, ok := act.(Execute); ok {
 		spec, _ := n.spec(x.Tool)
-		reserve := spec.Reserve.Plus(Spend{Calls: 1})
+		reserve := spec.Reserve.plus(Spend{Calls: 1})
 		d.Reserve = &reserve
 	}
 	v, forbidden = n.forbids(a, act, d)
@@ -343,7 +343,7 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 			return "scope", "nothing is in scope any more"
 		}
 		if d.Reserve != nil {
-			if missing, ok := f.Affords(*d.Reserve); !ok {
+			if missing, ok := f.affords(*d.Reserve); !ok {
 				return "budget", missing
 			}
 		}
@@ -359,7 +359,7 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
 		}
 	case Mutate:
-		if err := f.Remakes(&x); err != nil {
+		if err := f.remakes(&x); err != nil {
 			return "kind", err.Error()
 		}
 		if !x.StateSchema.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // TestRefusedMemoriesAreNotReadAtEveryLook: to see that nobody trusted vouches for a memory takes reading it; that is
@@ -41,15 +42,15 @@ func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
 	}
 	commit(func() perdure.Body { return perdure.Snapshot{Fold: *a.Fold()} })
 	all[50] = all[50].Drop()
-	s := &readCounter{MemStore: new(perdure.MemStore)}
+	s := &copytest.Counter{MemStore: new(perdure.MemStore)}
 	if err := s.Put(t.Context(), e.ID(), all...); err != nil {
 		t.Fatal(err)
 	}
 	n := newNode(t, s, scripted(steps("do", 1)))
 	look := func() (idle perdure.Idle, read int) {
 		t.Helper()
-		before := s.read
-		return run(t, n, e.ID()), s.read - before
+		before := s.Read
+		return run(t, n, e.ID()), s.Read - before
 	}
 	_, first := look()
 	look()

@@ -12,8 +12,9 @@ import (
 // It is part of the trace of ctx, or begins one; what the agent does on account of it belongs to the same.
 //
 // An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and
-// returns the entry that came first. See Fold.Received. An event that would drive another out of the inbox, which the
-// agent has not seen, is refused (ErrFull).
+// returns the entry that came first, or the record of the collection (Pruned) that dropped what that said. See
+// Fold.Received. An event that would drive another out of the inbox, which the agent has not seen, is refused
+// (ErrFull).
 //
 // Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a
 // snapshot, so that the next one need not either.
@@ -185,13 +186,14 @@ func (f *Fold) Received(ev *Event) bool {
 	return ev.ID != "" && ev.repeatable() && slices.Contains(f.Dedupe, ev.dedupeID()) && !f.news(ev)
 }
 
-// first is the entry by which an event came first; nil if its body is not here any more.
+// first is the entry by which an event came first, or the record of a collection, if its body was dropped by one. Nil:
+// neither is here.
 func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	is := func(e *Entry) bool {
 		was, ok := e.content.(Event)
 		return ok && was.ID != "" && was.repeatable() && was.dedupeID() == ev.dedupeID()
 	}
-	var found *Entry
+	var found, record *Entry
 	for e := range a.Recent() { // the newest first: an older repetition counted for nothing
 		if is(e) {
 			found = e
@@ -200,12 +202,19 @@ func (n *Node) first(ctx context.Context, a *Agent, ev *Event) (*Entry, error) {
 	if found != nil {
 		return found, nil
 	}
-	for e, err := range Backwards(ctx, n.Store, a.ID(), nil) {
+	came := func(snapshot *Entry) bool { // after this one
+		snap, ok := snapshot.content.(Snapshot)
+		return ok && !slices.Contains(snap.Fold.Dedupe, ev.dedupeID())
+	}
+	for e, err := range Backwards(ctx, n.Store, a.ID(), came) {
 		if err != nil || is(e) {
 			return e, err
 		}
+		if e.pruned() && (record == nil || e.Seq > record.Seq) {
+			record = e
+		}
 	}
-	return nil, nil
+	return record, nil
 }
 
 // hearer is an agent that is to be told something, and whether it was derived here. Whoever is told something need not

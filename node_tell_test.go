@@ -4,42 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
-
-// readCounter counts the entries that are read from a store.
-type readCounter struct {
-	*perdure.MemStore
-	read int
-}
-
-func (s *readCounter) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
-	error] {
-	return s.counted(s.MemStore.Entries(ctx, id, after))
-}
-
-func (s *readCounter) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
-	return s.counted(s.MemStore.Snapshots(ctx, id))
-}
-
-func (s *readCounter) counted(items iter.Seq2[perdure.Item, error]) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		for item, err := range items {
-			s.read++
-			if !yield(item, err) {
-				return
-			}
-		}
-	}
-}
 
 // told is an agent in a store of its own, and nodes with one key that tell it things.
 type told struct {
-	store *readCounter
+	store *copytest.Counter
 	key   *perdure.Signer
 	id    perdure.AgentID
 }
@@ -50,7 +24,7 @@ func newTold(t testing.TB) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &told{store: &readCounter{MemStore: new(perdure.MemStore)}, key: key}
+	l := &told{store: &copytest.Counter{MemStore: new(perdure.MemStore)}, key: key}
 	l.id = l.create(t, l.node())
 	return l
 }
@@ -70,13 +44,13 @@ func (l *told) create(t testing.TB, by *perdure.Node) perdure.AgentID {
 // tell tells the agent something each time by the node that by returns, and returns how many entries were read for it.
 func (l *told) tell(t testing.TB, events int, by func() *perdure.Node) int {
 	t.Helper()
-	before := l.store.read
+	before := l.store.Read
 	for i := range events {
 		if _, err := by().Tell(context.Background(), l.id, perdure.Event{Name: fmt.Sprint("event-", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return l.store.read - before
+	return l.store.Read - before
 }
 
 // What a node tells an agent costs what is new, however long the memory: also where no node works on the agent, and a
@@ -220,11 +194,11 @@ func TestWhatIsLookedForCostsWhatCameAfterIt(t *testing.T) {
 			return err
 		},
 	} {
-		before := l.store.read
+		before := l.store.Read
 		if err := look(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if read := l.store.read - before; read > 5*100+50 {
+		if read := l.store.Read - before; read > 5*100+50 {
 			t.Errorf("%s: %d entries were read, and 300 came after it", what, read)
 		}
 	}

@@ -49,11 +49,6 @@ func (n *Node) setTrust(t *Trust) *trusting {
 	return now
 }
 
-// MayAnswer reports whether an answer to a question in this node's name counts here.
-func (n *Node) MayAnswer(f *Fold, q *Asking) bool {
-	return n.Key != nil && n.trust().MayAnswer(f, q, n.Key.Key())
-}
-
 // Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether
 // somebody has refused it.
 func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {

@@ -148,12 +148,24 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 			err = n.guard(one)
 		}
 	}
-	if err == nil {
-		_, err = n.putBy(ctx, a, told, n.beside, entries)
+	if err == nil { // a node may have acted on what others answered meanwhile
+		open := func(a *Agent) error {
+			_, err := n.VotableBy(a, last.Origin, v.Digest, v.Approve)
+			if err != nil && n.voted(ctx, a, last) != nil {
+				return nil
+			}
+			return err
+		}
+		_, err = n.putBy(ctx, a, told, func(ctx context.Context, id AgentID, entries ...*Entry) error {
+			return n.besideIf(ctx, id, open, entries...)
+		}, entries)
 	}
 	if errors.Is(err, ErrBehind) {
 		return nil, false, WithHint(alreadyErr("the agent has gone on since this answer was prepared"),
 			"prepare it again")
+	}
+	if errors.As(err, new(alreadyErr)) {
+		return nil, false, err
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("take the answer to %s: %w", id.Short(), err)

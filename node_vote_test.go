@@ -2,6 +2,7 @@ package perdure_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,5 +147,72 @@ func TestAJournalHasTheEntriesBeforeTheStore(t *testing.T) {
 	}
 	if got := load(t, n.Store, id).Count; got != after || after != before+1 {
 		t.Errorf("%d, then %d entries, want one more than %d", after, got, before)
+	}
+}
+
+// A question that was decided is no longer open, though no node has acted on the answer yet: whoever comes later is
+// told who was first. Who approved may still deny.
+func TestADecidedQuestionTakesNoMoreAnswers(t *testing.T) {
+	tests := map[string]struct {
+		first  []bool // of ann and bob
+		said   string
+		retake bool // ann takes it back
+	}{
+		"approved": {first: []bool{true, true}, said: "already approved, by ann (", retake: true},
+		"denied":   {first: []bool{false}, said: "already denied, by ann ("},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			people := []*perdure.Signer{signer(t, "ann"), signer(t, "bob"), signer(t, "cyn")}
+			n, id, q := asking(t, people...)
+			for i, yes := range tt.first {
+				if _, err := bring(t, n, id, people[i], perdure.Approval{Digest: q.Digest, Approve: yes}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count := load(t, n.Store, id).Count
+			for _, approve := range []bool{true, false} {
+				_, err := bring(t, n, id, people[2], perdure.Approval{Digest: q.Digest, Approve: approve})
+				if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), tt.said) {
+					t.Errorf("approve %v: got %v, want %q", approve, err, tt.said)
+				}
+			}
+			if now := load(t, n.Store, id).Count; now != count {
+				t.Errorf("%d entries were written", now-count)
+			}
+			_, err := bring(t, n, id, people[0], perdure.Approval{Digest: q.Digest})
+			if took := err == nil; took != tt.retake {
+				t.Errorf("ann takes it back: %v", err)
+			}
+		})
+	}
+}
+
+// An answer that was prepared before a node acted on others' is refused, and nothing is written beside what was done.
+func TestAnAnswerThatComesTooLateIsNotWritten(t *testing.T) {
+	ann, bob, cyn := signer(t, "ann"), signer(t, "bob"), signer(t, "cyn")
+	n, id, q := asking(t, ann, bob, cyn)
+	no := perdure.Approval{Digest: q.Digest}
+	prepared, err := n.PrepareVote(t.Context(), id, cyn.Key(), cyn.Name, no)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := cyn.SignVote(prepared, id, no)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*perdure.Signer{ann, bob} {
+		if _, err := bring(t, n, id, p, perdure.Approval{Digest: q.Digest, Approve: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, n, id)
+	count := load(t, n.Store, id).Count
+	_, _, err = n.TakeVote(t.Context(), id, signed)
+	if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "already approved, by ") {
+		t.Errorf("got %v, want that it was approved, and by whom", err)
+	}
+	if now := load(t, n.Store, id).Count; now != count {
+		t.Errorf("%d entries were written", now-count)
 	}
 }

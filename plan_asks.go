@@ -57,7 +57,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		if !c.quiet {
 			r := Reason{Kind: phase.RestApproval, Digest: q.Digest, Asked: q.Asked()}
 			if len(f.Charter.Approvers) > 0 {
-				r.Note = f.Whom(q)
+				r.Note = f.whom(q)
 			}
 			rest.because(r)
 		}

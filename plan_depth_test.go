@@ -30,7 +30,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 					continue // it is never done again, whatever is known
 				}
 				c := Capabilities{Tools: map[string]Spec{"t": {Name: "t", Effect: e}}}
-				step := Plan((&Agent{fold: f}).At(d), c, now)
+				step := Plan((&Agent{fold: f}).atDepth(d), c, now)
 				idle, rests := step.(Idle)
 				if allowed := d.Allows(e); rests == allowed {
 					t.Errorf("%s of class %v at depth %v: %+v", what, e, d, step)
@@ -47,7 +47,7 @@ func TestDepthLimitsWhatIsPlanned(t *testing.T) {
 func TestPartsDoNotDelegate(t *testing.T) {
 	f := &Fold{Proposals: []proposals{{Actions: []Action{Delegate{}}, Decided: []bool{false}}}}
 	for d, want := range map[Depth]bool{Full: true, Headers: false, Last(3): false} {
-		if _, decides := Plan((&Agent{fold: f}).At(d), Capabilities{}, time.Now()).(decideStep); decides != want {
+		if _, decides := Plan((&Agent{fold: f}).atDepth(d), Capabilities{}, time.Now()).(decideStep); decides != want {
 			t.Errorf("depth %v delegates: %v, want %v", d, decides, want)
 		}
 	}

@@ -139,7 +139,7 @@ func (f *Fold) planConsult(c *Capabilities, t Time, rest Idle) Step {
 // calls, and one without any left is to be able to sleep or end. It is not asked for ever while it proposes what it
 // cannot pay.
 func (f *Fold) mayThinkUnpaid() bool {
-	_, thinks := f.Affords(Spend{Cost: 1, Tokens: 1})
+	_, thinks := f.affords(Spend{Cost: 1, Tokens: 1})
 	return thinks && (f.Denials < maxUnpaid || f.unheard())
 }
 
@@ -150,7 +150,7 @@ const unpaidCall = "runtime/budget"
 // are used up, until it can make one or is told something. A person is asked for a grant meanwhile.
 func (f *Fold) unpaid(what string) Sleep {
 	until := "(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0)"
-	if _, thinks := f.Affords(Spend{Cost: 1, Tokens: 1}); thinks {
+	if _, thinks := f.affords(Spend{Cost: 1, Tokens: 1}); thinks {
 		until += " && (!has(left.calls) || left.calls > 0 || size(inbox) > 0)"
 	}
 	return Sleep{Trigger: When{Condition: until}, Note: unpaidNote(what), Call: unpaidCall}

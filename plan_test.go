@@ -492,7 +492,7 @@ func TestBudgetIsReservedAndSettled(t *testing.T) {
 	if *f.Left().Cost != 10 || *f.Left().Calls != 1 || f.Left().Tokens != nil {
 		t.Errorf("got %+v left", f.Left())
 	}
-	if missing, ok := f.Affords(Spend{Cost: 11}); ok || !strings.Contains(missing, "cost") {
+	if missing, ok := f.affords(Spend{Cost: 11}); ok || !strings.Contains(missing, "cost") {
 		t.Errorf("11 of 10 are affordable: %s", missing)
 	}
 	d := lineage(t, "G -> D -> O", g, reserve, saysOf("O", ended("D", OK, func(o *Outcome) {

@@ -254,8 +254,9 @@ type Pruner interface {
 	// if heads are still the heads of the memory. Otherwise it does neither, and returns an error wrapping ErrConflict.
 	// It returns how many bytes of bodies went.
 	//
-	// Whoever reads what was added finds the bodies gone: nobody comes in between who goes by them and writes. A crash
-	// may leave the entries, and bodies that should have gone; those stay until somebody prunes them.
+	// Whoever reads what was added may still find some of the bodies until Prune returns, and after a crash until
+	// somebody prunes them again: go by what the entries say, not by which bodies are there. From the moment that
+	// anything was added, an Append on the heads from before is a conflict.
 	Prune(ctx context.Context, id AgentID, heads, names []Hash, entries ...*Entry) (int64, error)
 }
 

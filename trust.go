@@ -176,12 +176,20 @@ func (t *Trust) Trustees() []Trustee { return slices.Clone(t.lines) }
 
 // nameOf is what people call a key, for messages: its name here and the beginning of the key, or that alone.
 func (t *Trust) nameOf(k Key) string {
-	for _, who := range t.lines {
-		if who.Key == k && who.Name != "" {
-			return who.Name + " (" + k.Short() + ")"
-		}
+	if name := t.name(k); name != "" {
+		return name + " (" + k.Short() + ")"
 	}
 	return k.Short()
+}
+
+// name is what the first line that names a key calls it; "": none does.
+func (t *Trust) name(k Key) string {
+	for _, l := range t.lines {
+		if l.Key == k && l.Name != "" {
+			return l.Name
+		}
+	}
+	return ""
 }
 
 // String is the canonical text: lines by scope, then key.

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -78,13 +79,7 @@ func (t *Trust) Asked(f *Fold, q *Asking) []string {
 	}
 	var names []string
 	for _, k := range f.Charter.Approvers {
-		name := k.Short()
-		for _, l := range t.lines {
-			if l.Key == k && l.Name != "" {
-				name = l.Name
-			}
-		}
-		if !slices.Contains(names, name) {
+		if name := cmp.Or(t.name(k), k.Short()); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -111,7 +106,7 @@ func (t *Trust) Answerers(f *Fold, q *Asking) string {
 	for _, l := range t.lines {
 		add(l.Key, l.Name)
 	}
-	whom, asked := f.Whom(q), q.Asked()
+	whom, asked := f.whom(q), q.Asked()
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(asked, name) })
 	if len(names) == 0 {
 		return whom

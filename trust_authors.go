@@ -180,18 +180,21 @@ func untrusted(w *authored, lacks Right) *Rejection {
 			"nobody can tell them apart: fork it from before"
 		return r
 	}
-	if want = lacks.String(); lacks == 0 {
-		want = MayAuthor.String()
+	r.Hint = "if you trust this key: " + w.trustCommand(lacks)
+	return r
+}
+
+// trustCommand is what to type to trust an author with what they lack.
+func (w *authored) trustCommand(lacks Right) string {
+	rights := lacks.String()
+	if lacks == 0 {
+		rights = MayAuthor.String()
 	} else if lacks.has(MayOwn) {
-		want = MayOwn.String()
+		rights = MayOwn.String()
 	}
 	scope := w.scope
 	if scope == AnyScope {
 		scope = "'*'" // as a shell takes it
 	}
-	r.Hint = fmt.Sprintf("%sperdure key trust %s --rights %s --scope %s", trustHint, w.key, want, scope)
-	return r
+	return fmt.Sprintf("perdure key trust %s --rights %s --scope %s", w.key, rights, scope)
 }
-
-// trustHint begins what to do about an author who is not trusted.
-const trustHint = "if you trust this key: "

@@ -3,15 +3,7 @@ package perdure
 import (
 	"iter"
 	"slices"
-	"strings"
 )
-
-// Check refuses (key.trusted) a memory with an entry whose author had no right to write it in the scope in force at its
-// place in memory, or with an owner who is not trusted to own it. It verifies the memory on the way.
-func (t *Trust) Check(entries iter.Seq2[*Entry, error]) error {
-	_, err := Verify(entries, VerifyOptions{Trust: t})
-	return err
-}
 
 // Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with
 // the right it took, nor given it by a charter that has a say. A node does nothing for such an agent, whatever its
@@ -38,7 +30,7 @@ func (t *Trust) Counts(a *Agent) error {
 	r := untrusted(first, lacks)
 	if t.revoked(first.key) {
 		r.Got = first.key.Short() + ", which was revoked here"
-		r.Hint = "if it was revoked by mistake, and nobody else has it: " + strings.TrimPrefix(r.Hint, trustHint)
+		r.Hint = "if it was revoked by mistake, and nobody else has it: " + first.trustCommand(lacks)
 	}
 	return r
 }

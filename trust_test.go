@@ -146,11 +146,17 @@ func TestNobodyIsTrustedUnlessNamed(t *testing.T) {
 	}
 }
 
+// trusted verifies a memory by whom is trusted.
+func trusted(t *Trust, entries []*Entry) error {
+	_, err := Verify(seq(entries), VerifyOptions{Trust: t})
+	return err
+}
+
 func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 	narrow := "acme/ops"
 	all := []Trustee{trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme/ops"),
 		trustee("ann", MayApprove, "acme")}
-	check := func(d *dag, trustees ...Trustee) error { return NewTrust(trustees...).Check(seq(d.all())) }
+	check := func(d *dag, trustees ...Trustee) error { return trusted(NewTrust(trustees...), d.all()) }
 	after := lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})), by("bob", "B"))
 	if err := check(after, all...); err != nil {
 		t.Errorf("bob may write once the scope is his: %v", err)
@@ -198,7 +204,7 @@ G -> N
 	trust := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, narrow))
 	entries := d.all()
 	for _, order := range [][]*Entry{entries, {entries[0], entries[2], entries[3], entries[1]}} {
-		if err := trust.Check(seq(order)); err != nil {
+		if err := trusted(trust, order); err != nil {
 			t.Errorf("B stands after the narrowing in every order: %v", err)
 		}
 	}
@@ -211,12 +217,12 @@ func TestTrustTakenBackHoldsWhatTheOwnerHadSeen(t *testing.T) {
 G -> B -> R -> A
 | -> B2
 `, by("bob", "B", "B2"), says("R", event(KeyChange{Revoke: people["bob"].key})))
-	if err := trust.Check(seq(revoked.all())); err != nil {
+	if err := trusted(trust, revoked.all()); err != nil {
 		t.Errorf("the owner had seen B, and B2 counts for nothing: %v", err)
 	}
-	rejected(t, trust.Check(seq(lineage(t, "G -> B -> A", by("bob", "B")).all())), "key.trusted")
+	rejected(t, trusted(trust, lineage(t, "G -> B -> A", by("bob", "B")).all()), "key.trusted")
 	never := NewTrust(trustee("owner", MayOwn, "acme"), Trustee{Key: people["bob"].key, Revoked: true})
-	rejected(t, never.Check(seq(revoked.all())), "key.trusted")
+	rejected(t, trusted(never, revoked.all()), "key.trusted")
 }
 
 func TestEntriesThatDoNotCountJoinNoAgentThatDoes(t *testing.T) {

@@ -73,7 +73,9 @@ func TestAModelWaitsAndLooksAgain(t *testing.T) {
 		if _, err := w.node.Tell(t.Context(), w.id, perdure.Event{Name: "go"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Millisecond) // longer than it takes to be stale
+		for since := w.fold().Updated; perdure.TimeOf(time.Now()) <= since+1; { // until it is stale, by any clock
+			time.Sleep(time.Millisecond)
+		}
 		w.run()
 		if len(w.look.calls) != 1 || w.fold().Ended == nil {
 			t.Errorf("got looks %q, want one on waking", w.look.calls)

@@ -63,7 +63,7 @@ func (s *source) fill(n int) error {
 	}
 	switch {
 	case s.off+int64(s.n-s.i) > s.max:
-		return reject(PredSize, s.max, "$", "more bytes", num(s.max, "bytes"))
+		return reject(PredSize, s.max, "$", "more bytes", canon.Count(s.max, "bytes"))
 	case s.n-s.i >= n:
 		return nil
 	case s.err == io.EOF && s.n == s.i:
@@ -114,7 +114,7 @@ func (s *source) line() ([]byte, error) {
 			rest = rest[:end]
 		}
 		if len(b)+len(rest) > maxLine {
-			return nil, reject(PredFrame, at, "$", "a longer line", "at most "+num(maxLine, "bytes"))
+			return nil, reject(PredFrame, at, "$", "a longer line", "at most "+canon.Count(maxLine, "bytes"))
 		}
 		b = append(b, rest...)
 		s.skip(len(rest))
@@ -212,7 +212,7 @@ func (d *binaryDecoder) frame() (*frame, error) {
 		return nil, reject(PredFrame, at+3, "$", fmt.Sprintf("byte %x", head[3]), "the shortest head of a byte string")
 	}
 	if n > maxFrame {
-		return nil, reject(PredFrame, at+3, "$", fmt.Sprint(n, " bytes"), "at most "+num(maxFrame, "bytes"))
+		return nil, reject(PredFrame, at+3, "$", canon.Count(n, "bytes"), "at most "+canon.Count(maxFrame, "bytes"))
 	}
 	kept := &d.heads[d.sum.n/2]
 	d.sum.add(kept[:copy(kept[:], d.buf[d.i:d.i+3+width])])

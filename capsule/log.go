@@ -249,6 +249,13 @@ func openLog(l *Log) (*Log, error) {
 	return l, nil
 }
 
+// Aside is the file that an exported capsule whose end was missing is kept in as it was; empty: the file was not that.
+func (l *Log) Aside() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.aside
+}
+
 // Agent is whose file it is.
 func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 	"github.com/perdure/perdure/internal/chunk"
 )
 
@@ -62,12 +63,12 @@ func (c *Reader) charge(f *frame) error {
 	if now.unpacked <= most {
 		return nil
 	}
-	want := num(most, "bytes")
+	want := canon.Count(most, "bytes")
 	if c.o.MaxBytes <= 0 {
 		want = fmt.Sprintf("at most %d MiB and %d times the %d bytes read", int64(DefaultUnpacked)>>20, DefaultRatio,
 			now.read)
 	}
-	return reject(PredUnpacked, f.at, "$", num(now.unpacked, "bytes unpacked"), want)
+	return reject(PredUnpacked, f.at, "$", canon.Count(now.unpacked, "bytes unpacked"), want)
 }
 
 // cost is what has been read so far and what it unpacked to.

@@ -1,8 +1,6 @@
 package capsule
 
 import (
-	"fmt"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
 	"github.com/perdure/perdure/internal/chunk"
@@ -112,5 +110,3 @@ func moved(err error, base int64) error {
 	}
 	return err
 }
-
-func num[N ~int | ~int64](n N, of string) string { return fmt.Sprint(int64(n), " ", of) }

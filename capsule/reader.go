@@ -100,7 +100,7 @@ func (c *Reader) open(r io.Reader) error {
 		c.src = newSource(plain, most)
 	}
 	if c.src.max = most; int64(c.src.n-c.src.i) > c.src.max {
-		return reject(PredSize, c.src.max, "$", "more bytes", num(c.src.max, "bytes"))
+		return reject(PredSize, c.src.max, "$", "more bytes", canon.Count(c.src.max, "bytes"))
 	}
 	start := bytes.Clone(c.src.peek(4 << 10))
 	if c.src.err != nil && c.src.err != io.EOF {
@@ -419,8 +419,8 @@ func (f *frame) located(err error) error {
 func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)) (*perdure.Entry, error) {
 	if len(f.payload.Chunks) == 0 {
 		if len(f.body) > inlineBody {
-			return nil, reject(PredFrame, f.at, "$.body", num(len(f.body), "bytes in one piece"),
-				"chunks above "+num(inlineBody, "bytes"))
+			return nil, reject(PredFrame, f.at, "$.body", canon.Count(len(f.body), "bytes in one piece"),
+				"chunks above "+canon.Count(inlineBody, "bytes"))
 		}
 		if f.entry != nil {
 			return f.entry, nil
@@ -438,14 +438,14 @@ func assemble(f *frame, lim perdure.Limits, fetch func(chunkRef) ([]byte, error)
 	var total int64
 	for _, ref := range f.payload.Chunks {
 		if ref.Size < 1 || ref.Size > chunk.MaxSize {
-			return nil, of(reject(PredChunk, f.at, "$.chunks", num(ref.Size, "bytes"),
-				"1 to "+num(chunk.MaxSize, "bytes")), bare)
+			return nil, of(reject(PredChunk, f.at, "$.chunks", canon.Count(ref.Size, "bytes"),
+				"1 to "+canon.Count(chunk.MaxSize, "bytes")), bare)
 		}
 		total += ref.Size
 	}
 	if total != bare.Size || total <= inlineBody {
-		return nil, of(reject(PredChunk, f.at, "$.chunks", num(total, "bytes in all"),
-			num(bare.Size, "bytes, and chunks only for large bodies")), bare)
+		return nil, of(reject(PredChunk, f.at, "$.chunks", canon.Count(total, "bytes in all"),
+			canon.Count(bare.Size, "bytes, and chunks only for large bodies")), bare)
 	}
 	var body []byte
 	for _, ref := range f.payload.Chunks {
@@ -521,13 +521,13 @@ func (c *Reader) finish(f *frame) error {
 	case c.more:
 		return reject(PredComplete, f.at, "$.more", "an entry without those added together with it", "all of them")
 	case x.Entries != c.index.Entries || x.Entries == 0:
-		return differs("entries", num(c.index.Entries, "entries"), fmt.Sprint(x.Entries))
+		return differs("entries", canon.Count(c.index.Entries, "entries"), fmt.Sprint(x.Entries))
 	case x.Bodies != c.index.Bodies:
-		return differs("bodies", num(c.index.Bodies, "bodies"), fmt.Sprint(x.Bodies))
+		return differs("bodies", canon.Count(c.index.Bodies, "bodies"), fmt.Sprint(x.Bodies))
 	case x.Chunks != c.index.Chunks:
-		return differs("chunks", num(c.index.Chunks, "chunks"), fmt.Sprint(x.Chunks))
+		return differs("chunks", canon.Count(c.index.Chunks, "chunks"), fmt.Sprint(x.Chunks))
 	case x.Length != c.index.Length || !slices.Equal(x.Every, c.index.Every):
-		return differs("length", num(c.index.Length, "bytes"), fmt.Sprint(x.Length))
+		return differs("length", canon.Count(c.index.Length, "bytes"), fmt.Sprint(x.Length))
 	case x.Digest != c.index.Digest:
 		return differs("digest", c.index.Digest.Short(), x.Digest.Short())
 	}

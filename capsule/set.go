@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -233,7 +234,8 @@ func (s *Set) Chunk(name perdure.Hash) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxFrame {
-		return nil, reject(PredChunk, 0, "$", num(info.Size(), "bytes"), "at most "+num(maxFrame, "bytes"))
+		return nil, reject(PredChunk, 0, "$", canon.Count(info.Size(), "bytes"),
+			"at most "+canon.Count(maxFrame, "bytes"))
 	}
 	return s.root.ReadFile(p)
 }

@@ -223,7 +223,7 @@ func (s *Store) Aside() string {
 	if s.log == nil {
 		return ""
 	}
-	return s.log.aside
+	return s.log.Aside()
 }
 
 // Depth implements perdure.Parter.

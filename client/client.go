@@ -66,6 +66,10 @@ func (c *Client) init() error {
 			)
 			return
 		}
+		if strings.HasSuffix(c.base, "/v1") {
+			c.bad = perdure.Invalid(fmt.Errorf("server %q: leave /v1 out", c.URL))
+			return
+		}
 		if local {
 			c.base = "http://localhost"
 		}
@@ -184,7 +188,7 @@ func (c *Client) try(
 		return nil, safe, err
 	}
 	err = read(res, out)
-	return res.Header, safe && errors.Is(err, errBroken), err
+	return res.Header, safe && errors.Is(err, ErrBroken), err
 }
 
 // send sends a request. Safe says whether it may be sent again.
@@ -221,32 +225,44 @@ func (c *Client) send(
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		hint := "see that perdure serve runs there"
-		var unknown *tls.CertificateVerificationError
-		var given *perdure.Hint
-		if errors.As(err, &given) {
-			hint = given.Do
-		} else if errors.As(err, &unknown) {
-			hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints " +
-				"it there"
-		}
-		return nil, safe, perdure.WithHint(fmt.Errorf("reach the server at %s: %w", c.URL, err), hint)
+		return nil, safe, unreached(c.URL, err)
 	}
 	return res, safe, nil
+}
+
+// unreached is why a server could not be asked, and what to do about it.
+func unreached(server string, err error) error {
+	hint := "see that a perdure server runs there"
+	var unknown *tls.CertificateVerificationError
+	var given *perdure.Hint
+	var step *net.OpError
+	switch {
+	case errors.As(err, &given):
+		hint = given.Do
+	case errors.As(err, &unknown):
+		hint = "if it shows a certificate over its own key, name that: --server-key, as perdure key show prints it " +
+			"there"
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // as Go's clients say it
+		err, hint = errors.New("it does not speak TLS"), "write http:// in place of https://, or start it with --tls"
+	case errors.As(err, &step) && step.Op == "dial":
+	case errors.Is(err, io.EOF) || errors.As(err, &step): // it was there
+		err, hint = fmt.Errorf("%w: %w", ErrBroken, err), "see that the perdure server there still runs, and try again"
+	}
+	return perdure.WithHint(fmt.Errorf("reach the server at %s: %w", server, err), hint)
 }
 
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 256 << 20
 
-// errBroken says that the connection broke before the end of an answer.
-var errBroken = errors.New("the connection broke")
+// ErrBroken says that a connection broke: whether the server did what it was asked is not known.
+var ErrBroken = errors.New("the connection broke")
 
 // read reads an answer.
 func read(res *http.Response, out any) error {
 	defer func() { _ = res.Body.Close() }() // all of it was read
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("read the answer: %w: %w", errBroken, err)
+		return fmt.Errorf("read the answer: %w: %w", ErrBroken, err)
 	}
 	if res.StatusCode/100 != 2 {
 		return problemOf(res, b)

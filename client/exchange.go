@@ -30,6 +30,12 @@ func (c *Client) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer,
 	return get[exchange.Offer](ctx, c, passedPath(id, ""))
 }
 
+// Find is the agent that a name, or the beginning of an id, means on the server.
+func (c *Client) Find(ctx context.Context, agent string) (perdure.AgentID, error) {
+	o, err := get[exchange.Offer](ctx, c, "/v1/exchange/"+url.PathEscape(agent))
+	return o.Agent, err
+}
+
 // Changes are the agents in a scope that have changed on the server since a position; none: all of them.
 func (c *Client) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
 	q := url.Values{"after": {after}, "scope": {scope}, "limit": {strconv.Itoa(limit)}}
@@ -52,9 +58,12 @@ func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdu
 		defer func() { _ = res.Body.Close() }() // all that was wanted was read
 		quiet := time.AfterFunc(stall, func() { cancel(errors.New("the server sends nothing more")) })
 		defer quiet.Stop()
-		for e, err := range perdure.ReadMemory(&lively{res.Body, quiet}, perdure.Limits{}) {
+		from := &lively{r: res.Body, quiet: quiet}
+		for e, err := range perdure.ReadMemory(from, perdure.Limits{}) {
 			if why := context.Cause(ctx); err != nil && why != nil {
 				err = why
+			} else if err != nil && from.broken != nil { // what is wrong with its last entry is that
+				err = fmt.Errorf("%w: %w", ErrBroken, from.broken)
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -65,14 +74,18 @@ func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdu
 
 // lively reads from somebody who is still there.
 type lively struct {
-	r     io.Reader
-	quiet *time.Timer
+	r      io.Reader
+	quiet  *time.Timer
+	broken error // why no more came, before the end
 }
 
 func (l *lively) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if n > 0 {
 		l.quiet.Reset(stall)
+	}
+	if err != nil && err != io.EOF {
+		l.broken = err
 	}
 	return n, err
 }
@@ -107,7 +120,7 @@ func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 		return nil, err
 	}
 	if !c.Pin.IsZero() && receipt.Key != c.Pin {
-		return nil, fmt.Errorf("receipt: signed by %s, and the server is %s", receipt.Key.Short(), c.Pin.Short())
+		return nil, fmt.Errorf("receipt: key %s signed it, and %s was expected", receipt.Key.Short(), c.Pin.Short())
 	}
 	return receipt, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/durable"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // A copy without the seat proposes what must be done once, alone or beside other steps. Where the seat is that is not
@@ -33,11 +34,11 @@ func TestAFunctionTakesNoOutdatedProposalForARefusal(t *testing.T) {
 		pay(seat, both, &done)
 		pay(other, both, &done)
 		id := start(t, seat, "f", "")
-		put(t, here, there, id)
+		copytest.Merge(t, here, there, id)
 		if _, err := other.RunAgent(t.Context(), id); err != nil || done != 0 {
 			t.Fatalf("the copy did it %d times (%v)", done, err)
 		}
-		put(t, there, here, id)
+		copytest.Merge(t, there, here, id)
 		again := newNode(t, here)
 		pay(again, both, &done)
 		if _, err := again.RunAgent(t.Context(), id); err != nil {

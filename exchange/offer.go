@@ -13,6 +13,10 @@ import (
 // MaxAnchors is how many snapshots an offer names: enough that copies which parted lately find one they share.
 const MaxAnchors = 32
 
+// MaxRecent is how many of its newest entries a place names: enough for those it shares with copies that parted since
+// the last snapshot, see Known.
+const MaxRecent = 64
+
 // MaxHeads is how many heads an offer may name. A memory has one per place that wrote without having seen the others.
 const MaxHeads = 4096
 
@@ -24,6 +28,8 @@ type Offer struct {
 	// Partial are the heads of entries that came before the connection broke: nobody has checked them, but they need
 	// not be sent again.
 	Partial []perdure.Hash `json:"partial,omitempty"`
+	// Recent are some of the newest entries there. All that led to them is there, too, so none of it need be sent.
+	Recent []perdure.Hash `json:"recent,omitempty"`
 	// Kept is why nothing of the agent is passed on from there; empty: it is.
 	Kept string `json:"kept,omitempty"`
 }
@@ -41,6 +47,8 @@ func (o *Offer) Check() error {
 		return perdure.Invalid(errors.New("offer: it names no agent"))
 	case len(o.Anchors) > MaxAnchors:
 		return perdure.Invalid(fmt.Errorf("offer: %d anchors, at most %d", len(o.Anchors), MaxAnchors))
+	case len(o.Recent) > MaxRecent:
+		return perdure.Invalid(fmt.Errorf("offer: %d recent entries, at most %d", len(o.Recent), MaxRecent))
 	case len(o.Heads) > MaxHeads || len(o.Partial) > MaxHeads:
 		return perdure.Invalid(fmt.Errorf("offer: %d heads, at most %d", max(len(o.Heads), len(o.Partial)), MaxHeads))
 	}
@@ -75,7 +83,7 @@ func Of(ctx context.Context, s perdure.Store, id perdure.AgentID) (Offer, error)
 func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		err := o.Check()
-		var after perdure.Cursor
+		var after perdure.Item
 		if err == nil {
 			after, err = common(ctx, s, &o)
 		}
@@ -83,12 +91,12 @@ func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.E
 			yield(nil, err)
 			return
 		}
-		known, err := past(ctx, s, &o, after)
+		known, err := past(ctx, s, &o, after.Cursor)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for item, err := range s.Entries(ctx, o.Agent, after) {
+		for item, err := range s.Entries(ctx, o.Agent, after.Cursor) {
 			if err == nil && known[item.Name] {
 				continue
 			}
@@ -99,10 +107,56 @@ func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.E
 	}
 }
 
-// common is where in the memory the newest snapshot stands that both have; zero: before everything.
-func common(ctx context.Context, s perdure.Store, o *Offer) (perdure.Cursor, error) {
+// Known is what a store has of what another place offers: whether all of it, so that nothing need be asked for, and
+// else some of the entries since the newest snapshot both have, for the other place to find those it has as well.
+func Known(ctx context.Context, s perdure.Store, o Offer) (recent []perdure.Hash, all bool, err error) {
+	shared, err := common(ctx, s, &o)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	lacks := make(map[perdure.Hash]bool, len(o.Heads))
+	for _, h := range o.Heads {
+		lacks[h] = true
+	}
+	var names []perdure.Hash
+	if shared.Entry != nil {
+		delete(lacks, shared.Name)
+	}
+	for item, err := range s.Entries(ctx, o.Agent, shared.Cursor) {
+		if errors.Is(err, perdure.ErrNotFound) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		names = append(names, item.Name)
+		delete(lacks, item.Name)
+	}
+	if len(lacks) == 0 && o.Has() {
+		return nil, true, nil
+	}
+	return sampled(names), false, nil
+}
+
+// sampled is the newest of some names, and then fewer and fewer of them towards the oldest.
+func sampled(names []perdure.Hash) (some []perdure.Hash) {
+	const each = MaxRecent / 4 // all of so many, then every second of so many, every fourth, …
+	step := 1
+	for at := len(names) - 1; at >= 0 && len(some) < MaxRecent; at -= step {
+		if some = append(some, names[at]); len(some)%each == 0 {
+			step *= 2
+		}
+	}
+	return some
+}
+
+// common is the newest snapshot that both have, and where in the memory it stands; zero: before everything.
+func common(ctx context.Context, s perdure.Store, o *Offer) (perdure.Item, error) {
 	if len(o.Anchors) == 0 {
-		return 0, nil
+		return perdure.Item{}, nil
 	}
 	theirs := make(map[perdure.Hash]bool, len(o.Anchors))
 	for _, name := range o.Anchors {
@@ -110,13 +164,13 @@ func common(ctx context.Context, s perdure.Store, o *Offer) (perdure.Cursor, err
 	}
 	for snap, err := range s.Snapshots(ctx, o.Agent) {
 		if err != nil {
-			return 0, err
+			return perdure.Item{}, err
 		}
 		if theirs[snap.Name] {
-			return snap.Cursor, nil
+			return snap, nil
 		}
 	}
-	return 0, nil
+	return perdure.Item{}, nil
 }
 
 // past is which entries after a cursor are in the past of the offer's heads, themselves included.
@@ -133,7 +187,7 @@ func past(ctx context.Context, s perdure.Store, o *Offer, after perdure.Cursor) 
 		window = append(window, link{item.Name, slices.Clone(item.Parents)})
 	}
 	known := make(map[perdure.Hash]bool, len(window))
-	for _, h := range slices.Concat(o.Heads, o.Partial) {
+	for _, h := range slices.Concat(o.Heads, o.Partial, o.Recent) {
 		known[h] = true
 	}
 	for _, e := range slices.Backward(window) {

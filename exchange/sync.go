@@ -19,6 +19,12 @@ type Peer interface {
 	Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (*Receipt, error)
 }
 
+// Knower is a Peer that can say what it has of what another place offers, see Known. Then only what it lacks is asked
+// for.
+type Knower interface {
+	Known(ctx context.Context, o Offer) (recent []perdure.Hash, all bool, err error)
+}
+
 // Way is in which direction agents pass.
 type Way uint8
 
@@ -56,7 +62,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 		return s, perdure.Missing("agent " + id.Short() + " is in neither place")
 	}
 	if way != Push {
-		if s.Pulled, err = pass(ctx, there, here, &theirs, &mine, s); err != nil {
+		if s.Pulled, err = pull(ctx, here, there, &mine, &theirs, s); err != nil {
 			return s, fmt.Errorf("pull agent %s: %w", id.Short(), err)
 		}
 		if s.Pulled != nil && s.Pulled.Created && s.Pulled.Held != "" {
@@ -75,6 +81,18 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 	}
 	s.Behind = way == Push && s.Pushed == nil && s.Kept == "" && !mine.Same(&theirs)
 	return s, nil
+}
+
+// pull gets what there has and here lacks; nil: nothing. What here knows that it has is not asked for.
+func pull(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced) (*Receipt, error) {
+	if k, ok := here.(Knower); ok && mine.Has() && theirs.Has() && !theirs.Same(mine) && theirs.Kept == "" {
+		recent, all, err := k.Known(ctx, *theirs)
+		if err != nil || all {
+			return nil, err
+		}
+		mine.Recent = recent
+	}
+	return pass(ctx, there, here, theirs, mine, s)
 }
 
 // pass sends what one place has and the other lacks; nil: nothing.

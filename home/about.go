@@ -50,6 +50,33 @@ func (a *About) Serves(scope string) bool {
 	return (&perdure.Capabilities{Scopes: a.Scopes}).Serves(scope)
 }
 
+// equipped is what a node here has by node.yaml, as far as that can be told without starting anything: the tools of an
+// MCP server are NAME.*. What is wrong with the file is said where it is used.
+func (h *Home) equipped(ctx context.Context, d *Desk) (advisors, tools []string) {
+	p := new(Powers)
+	if p.Fill(h) != nil {
+		return nil, nil
+	}
+	for _, text := range p.Advisors {
+		name, _ := splitAdvisor(text)
+		advisors = append(advisors, name)
+	}
+	for name := range p.ownServers {
+		tools = append(tools, name+".*")
+	}
+	p.ownServers, p.Trusted = nil, nil
+	n := &perdure.Node{Store: d.Store, Key: d.Node.Key}
+	if p.equip(ctx, h, n) == nil {
+		for _, t := range n.Tools {
+			tools = append(tools, t.Spec().Name)
+		}
+	}
+	_ = p.Close() // nothing was started
+	slices.Sort(advisors)
+	slices.Sort(tools)
+	return advisors, tools
+}
+
 // Capable is what a node can do, and for agents of which scopes, as it says so to others.
 func Capable(n *perdure.Node, runs bool) *client.Capable {
 	c := &client.Capable{Advisors: []string{}, Tools: []string{}, Scopes: n.Scopes}

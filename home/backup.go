@@ -42,8 +42,13 @@ func (h *Home) Backup(ctx context.Context, s perdure.Store, path string) (*Backe
 	if !ok {
 		err := perdure.Invalid(fmt.Errorf("a store of the kind %s cannot be copied while it is in use", h.Scheme))
 		if h.remote != "" {
-			err = perdure.WithHint(err,
-				"copy its agents with perdure copy --from URL --to PATH, or the database with pg_dump")
+			hint := "copy its agents with perdure copy --from " + view.Pasted(Shown(h.remote)) + " --to PATH, also " +
+				"while it is in use"
+			if isPostgres(h.Scheme) {
+				hint += "; or the database with pg_dump"
+			}
+			err = perdure.WithHint(perdure.Invalid(fmt.Errorf("a store on a server is backed up there, not to a path")),
+				hint)
 		}
 		return nil, err
 	}

@@ -202,7 +202,7 @@ func (t *Conversation) heardAlready(s view.Spoken) bool {
 }
 
 // Hear shows what a model says for the agent, as it says it; an empty text ends it. What came before it in memory is
-// shown first.
+// shown first, and what comes meanwhile after it.
 func (t *Conversation) Hear(id perdure.AgentID, text string) {
 	if id != t.Agent { // a child thinks
 		return
@@ -219,6 +219,7 @@ func (t *Conversation) Hear(id perdure.AgentID, text string) {
 	if text == "" && t.live.Len() > 0 {
 		t.heard = append(t.heard, t.live.String())
 		t.live.Reset()
+		t.stir()
 		return
 	}
 	t.live.WriteString(text)

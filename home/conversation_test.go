@@ -17,11 +17,17 @@ import (
 
 // listened keeps what a conversation shows.
 type listened struct {
-	shown []string
-	told  []string
+	shown  []string
+	told   []string
+	deltas bool // what the model says is kept as it says it, too
 }
 
-func (l *listened) Delta(string)       {}
+func (l *listened) Delta(text string) {
+	if l.deltas {
+		l.shown = append(l.shown, "delta "+text)
+	}
+}
+
 func (l *listened) Show(s view.Spoken) { l.shown = append(l.shown, s.Type+" "+s.Text) }
 func (l *listened) Tell(text string)   { l.told = append(l.told, text) }
 
@@ -80,6 +86,67 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 		if _, ended, err := c.Rest(ctx); err != nil || !ended ||
 			!strings.Contains(strings.Join(to.told, " "), "has ended") {
 			t.Errorf("ended %v, %v, told %q", ended, err, to.told)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatOthersSayDoesNotCutIntoAnAnswer: it is shown when the model has said what it says.
+func TestWhatOthersSayDoesNotCutIntoAnAnswer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: it goes on and on\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
+	p := &home.Powers{Advisors: []string{"script:" + script}}
+	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
+		n, err := p.Node(ctx, h, s, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		id, _, err := h.Chat(ctx, s, false)
+		if err != nil {
+			return err
+		}
+		to := &listened{deltas: true}
+		c := &home.Conversation{Home: h, Node: n, Agent: id, To: to}
+		reads, answered := n.Advisors[""], false
+		n.Advisors[""] = perdure.AdvisorFunc(func(ctx context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			adv, err := reads.Advise(ctx, a)
+			if err != nil || answered || len(adv.Actions) != 1 {
+				return adv, err
+			}
+			if said, ok := adv.Actions[0].(perdure.Sleep); !ok || said.Note == "" {
+				return adv, nil
+			}
+			answered = true
+			c.Hear(id, "it goes on")
+			if _, err := n.Say(ctx, id, "y"); err != nil { // as another terminal would
+				return adv, err
+			}
+			for range 3 { // the last is taken when whoever shows what there is has looked
+				c.Stirred <- struct{}{}
+			}
+			c.Hear(id, " and on")
+			c.Hear(id, "")
+			return adv, nil
+		})
+		if _, err := c.Begin(ctx, 3); err != nil {
+			return err
+		}
+		in := home.Input{Say: "hello"}
+		if err := errors.Join(c.Do(ctx, in), c.Turn(ctx, in)); err != nil {
+			return err
+		}
+		want := []string{"person hello", "delta it goes on", "delta  and on", "delta ", "person y"}
+		if got := to.shown; len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+			t.Errorf("it shows %q, want first %q", got, want)
 		}
 		return nil
 	})

@@ -32,32 +32,40 @@ type CopyFailure struct {
 // Copy copies the agents that a filter selects from a store to this home's. Each is verified as it is read, written all
 // or nothing, and compared with the original; one that is there already costs a look at its heads, so that a copy that
 // was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their
-// agents, so one whose seat goes to whoever takes it first is not copied. Nothing is made where there is no source.
+// agents, so one whose seat goes to whoever takes it first is not copied. Nothing is made where there is no source, or
+// no agent in it that the filter selects.
 func (h *Home) Copy(ctx context.Context, source *Home, f perdure.Filter) (out *Copied, err error) {
 	err = source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
+		l, err := view.Lister(from)
+		if err != nil {
+			return err
+		}
+		var all []perdure.Listing
+		for one, err := range l.List(ctx, f) {
+			if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		if err := h.Locate(); err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			out = &Copied{From: source.Where(), To: h.Where()}
+			return nil
+		}
 		return h.Use(ctx, true, func(ctx context.Context, to perdure.Store) (err error) {
-			out, err = h.copy(ctx, source, from, to, f)
+			out, err = h.copy(ctx, source, from, to, all)
 			return err
 		})
 	})
 	return out, err
 }
 
-func (h *Home) copy(ctx context.Context, source *Home, from, to perdure.Store, f perdure.Filter) (*Copied, error) {
+func (h *Home) copy(ctx context.Context, source *Home, from, to perdure.Store, all []perdure.Listing) (*Copied, error) {
 	out := &Copied{From: source.Where(), To: h.Where()}
 	if err := differ(ctx, from, to); err != nil {
 		return out, err
-	}
-	l, err := view.Lister(from)
-	if err != nil {
-		return out, err
-	}
-	var all []perdure.Listing
-	for one, err := range l.List(ctx, f) {
-		if err != nil {
-			return out, err
-		}
-		all = append(all, one)
 	}
 	defer h.Progressed("", 0, 0)
 	for i, one := range all {

@@ -89,6 +89,9 @@ type Desk struct {
 
 	Turns turns.Turns[perdure.AgentID]
 
+	// Requests remembers what came here, with every process that serves the home; nil: this one alone does.
+	Requests *Requests
+
 	// MaxArrival bounds the bytes that arrive of one agent at once, by exchange; zero: 1 GiB.
 	MaxArrival int64
 }

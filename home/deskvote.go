@@ -87,7 +87,7 @@ func (d *Desk) again(ctx context.Context, v *Visitor, arg string, b Ballot, refu
 	if err != nil || a.ID() != v.Link.Agent {
 		return nil
 	}
-	for e := range a.Recent() {
+	for e := range a.Counting() {
 		ev, _ := e.Content().(perdure.Event)
 		vote, ok := ev.Notice.(perdure.Approval)
 		if !ok || e.Origin != v.Person.Key() || vote.Digest != v.Link.Digest || vote.Approve != b.Approve {

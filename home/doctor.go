@@ -121,6 +121,9 @@ func (d *Doctor) store() (newest perdure.Time) {
 	sees := d.witness()
 	err := d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) error {
 		survives = SurvivedBy(s)
+		if err := writable(ctx, s); err != nil {
+			d.say("store", Unwell, d.storeFix(err), "%v", err)
+		}
 		if r, ok := s.(reindexer); d.Reindex && ok {
 			err := r.Reindex(ctx, func(done, total int) { d.h.Progressed("reindex", int64(done), int64(total)) })
 			if err != nil && ctx.Err() == nil {
@@ -134,6 +137,12 @@ func (d *Doctor) store() (newest perdure.Time) {
 		}
 		if err := d.births(ctx, s); err != nil {
 			return err
+		}
+		if f, ok := s.(interface{ Cut() map[string]string }); ok {
+			for name, aside := range f.Cut() {
+				d.say("repair", Odd, "import another copy of it, if there is one",
+					"%s was cut short: what is whole of it is in its place; as it was it is kept as %s", name, aside)
+			}
 		}
 		if f, ok := s.(interface{ Faults() map[string]error }); ok {
 			for name, fault := range f.Faults() {
@@ -180,7 +189,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 		return 0 // it was said why, and what to do
 	}
 	if err != nil {
-		d.say("store", Unwell, d.afterRepair("restore it from a backup, or name another store"), "%v", err)
+		d.say("store", Unwell, d.storeFix(err), "%v", err)
 		return 0
 	}
 	done := ""
@@ -192,6 +201,16 @@ func (d *Doctor) store() (newest perdure.Time) {
 		d.say("durable", Well, "", "what is written survives %s", survives)
 	}
 	return newest
+}
+
+// storeFix is what to do about a store that cannot be used: what the error says, if it does. A store of a newer
+// version, or on a server that does not answer, is not damaged, and is not to be replaced by an older one.
+func (d *Doctor) storeFix(err error) string {
+	var hint *perdure.Hint
+	if errors.As(err, &hint) && !strings.Contains(hint.Do, "doctor --repair") {
+		return hint.Do
+	}
+	return d.afterRepair("restore it from a backup, or name another store")
 }
 
 // storeless says that there is no store, and whether there was one: agents were seen in it.

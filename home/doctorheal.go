@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -23,6 +24,10 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 	}
 	ctx, file := d.ctx, d.h.File
 	damage := sqlite.Damage(ctx, file)
+	if hint := new(perdure.Hint); damage != nil && errors.As(d.h.agentFile(), &hint) {
+		d.say("file", Unwell, hint.Do, "%v", hint.Err)
+		return true
+	}
 	switch {
 	case damage == nil:
 		d.say("file", Well, "", "%s is whole, version %d", file, sqlite.Version)

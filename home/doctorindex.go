@@ -50,7 +50,8 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 		d.say("index", Unwell, "perdure doctor --reindex", "%s more are listed otherwise than their memory says",
 			view.Several(int64(wrong-maxDiffering), "agent"))
 	case wrong == 0 && read > 0:
-		d.say("index", Well, "", "says of %s what its memory says", view.Several(read, "agent"))
+		d.say("index", Well, "", "says of %s", view.Counted(read, "agent what its memory says",
+			"agents what their memories say"))
 	}
 	return nil
 }
@@ -72,8 +73,10 @@ func Differs(listed, fold perdure.Listing, now perdure.Time) (lies, lags []strin
 			view.Quoted(fold.Labels)))
 	}
 	tell(&lags, "state", listed.State.String(), fold.State.String())
-	// a node may know why, and the memory not: a seat, whom it trusts
-	tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting)
+	// a node may know why, and the memory not: a seat, whom it trusts; and time alone can make it so, once it is due
+	if listed.Due == 0 || listed.Due > now {
+		tell(&lags, "waiting for a person", listed.Waiting, listed.Waiting || fold.Waiting)
+	}
 	tell(&lags, "entries", listed.Entries, fold.Entries)
 	due := func(t perdure.Time) perdure.Time {
 		if t != 0 && t <= now {

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -14,9 +15,13 @@ func (d *Doctor) peers() {
 		d.say("peers", Unwell, "correct "+NodeFileName+"; perdure help node.yaml describes peers", "%v", err)
 		return
 	}
+	if _, err := d.h.seated(); err != nil {
+		d.say("peers", Unwell, "correct "+NodeFileName+"; perdure help node.yaml describes copies", "%v", err)
+	}
 	if len(peers) == 0 {
 		return
 	}
+	peers = slices.DeleteFunc(peers, func(p PeerConfig) bool { return !d.reachable(p) })
 	book, err := d.h.lookDealings(d.ctx)
 	if err != nil {
 		d.say("peers", Odd, "remove "+dealingsFile+" from the home: agents are compared anew", "%v", err)
@@ -31,6 +36,23 @@ func (d *Doctor) peers() {
 	for _, p := range peers {
 		d.peer(book, p)
 	}
+}
+
+// reachable looks whether what node.yaml says of a peer can be used, before anybody is asked: its key, and the token
+// that it refers to.
+func (d *Doctor) reachable(p PeerConfig) bool {
+	if p.URL == "" {
+		return true
+	}
+	open, err := d.h.OpenPeer(p, "")
+	if err == nil {
+		err = open.Close()
+	}
+	if err != nil {
+		d.say("peer "+p.Name, Unwell, "correct it in "+NodeFileName+"; perdure help node.yaml describes peers", "%v",
+			err)
+	}
+	return err == nil
 }
 
 // peer looks at one.

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/nats"
 	"github.com/perdure/perdure/store/postgres"
+	"github.com/perdure/perdure/view"
 )
 
 // isEngine reports whether a scheme is of a server that many nodes share.
@@ -62,43 +63,70 @@ type engineStore interface {
 // dial opens a store on a server; existing: it is not made where there is none.
 func (h *Home) dial(ctx context.Context, existing, look bool) (engineStore, error) {
 	if h.Scheme == "nats" {
-		s, err := nats.Open(ctx, h.remote, nats.Options{Existing: existing, Look: look, Patience: patience})
+		s, err := nats.Open(ctx, h.remote, nats.Options{Existing: existing, Look: look, Patience: patience,
+			Waits: h.Note})
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
 	}
-	s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: existing, Look: look, Patience: patience})
+	s, err := postgres.Open(ctx, h.remote, postgres.Options{Existing: existing, Look: look, Patience: patience,
+		Waits: h.Note})
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// openEngine opens a store on a server.
+// writable says why a store on a server can only be read, if this user may not write to it.
+func writable(ctx context.Context, s perdure.Store) error {
+	if e, ok := s.(interface{ Writable(context.Context) error }); ok {
+		return e.Writable(ctx)
+	}
+	return nil
+}
+
+// openEngine opens a store on a server. It is made only by a command that founds one: a node with a typing error in the
+// name of its store would look healthy, and have nothing to do.
 func (h *Home) openEngine(ctx context.Context, create bool) (perdure.Store, error) {
-	s, err := h.dial(ctx, !create, h.Looks && !h.Mends)
-	if errors.Is(err, perdure.ErrNotFound) {
-		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
-			"make an agent with perdure new --store "+Shown(h.remote))
+	founds := create && h.Founds
+	if founds {
+		if err := h.settle(ctx); err != nil {
+			return nil, err
+		}
 	}
+	s, err := h.dial(ctx, !founds, h.Looks && !h.Mends)
 	if err != nil {
-		return nil, err
+		return nil, h.unmade(err)
+	}
+	if create && !founds {
+		if err := h.settle(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }
 
-// enginePlace is the id of a store on a server.
+// unmade says that there is no store on a server yet, if that is what an error says.
+func (h *Home) unmade(err error) error {
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return err
+	}
+	return perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
+		"look whether its name is right; to make it there: perdure new --store "+view.Pasted(Shown(h.remote)))
+}
+
+// enginePlace is the id of a store on a server. Zero: there is none, for whoever only looks.
 func (h *Home) enginePlace(ctx context.Context) (at perdure.Hash, err error) {
-	s, err := h.dial(ctx, h.Looks, h.Looks)
-	if errors.Is(err, perdure.ErrNotFound) {
+	s, err := h.dial(ctx, true, h.Looks)
+	if errors.Is(err, perdure.ErrNotFound) && h.Looks {
 		return at, nil
 	}
-	if err == nil {
-		at, err = s.Place(ctx)
-		err = errors.Join(err, s.Close())
+	if err != nil {
+		return at, h.unmade(err)
 	}
-	return at, err
+	at, err = s.Place(ctx)
+	return at, errors.Join(err, s.Close())
 }
 
 // there reports whether the store may be there; of one on a server only opening it tells.

@@ -227,8 +227,12 @@ func differing(all []Member) string {
 	var text []string
 	for i := range all {
 		if m := &all[i]; !m.Lost && len(m.Differs) > 0 {
-			text = append(text, m.Called()+" has another "+strings.Join(m.Differs, ", another ")+" ("+
-				m.Policy.Short()+")")
+			what := make([]string, len(m.Differs))
+			for i, name := range m.Differs {
+				what[i] = map[string]string{"policy": "a different policy", "trust": "a different trust file",
+					"schemas": "different schemas"}[name]
+			}
+			text = append(text, m.Called()+" has "+strings.Join(what, ", "))
 		}
 	}
 	return strings.Join(text, "; ")

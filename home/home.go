@@ -62,6 +62,7 @@ type Home struct {
 	Looks     bool // asks nobody, and changes nothing: not the home, not the store, not the file of an agent
 	Mends     bool // but for the store, which it puts right
 	Completes bool // for somebody who is still typing: it says nothing
+	Founds    bool // it may make a store on a server; else one is made only in a file or folder
 	Acts      bool // the command signs or runs something: a home that was found must be accepted first
 
 	Scheme         string // sqlite, dir, postgres, nats or mem

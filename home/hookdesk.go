@@ -7,19 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/webhook"
 )
 
 // hookDesk is the desk as hooks find it: each is a visitor with the rights that node.yaml gives it.
-type hookDesk struct{ *Desk }
+type hookDesk struct {
+	*Desk
+	claims *claims
+}
 
 var _ webhook.Desk = hookDesk{}
 
 // Hooked is what answers posts that these hooks signed, by the rules of the desk.
 func (d *Desk) Hooked(hooks ...webhook.Hook) *webhook.Handler {
-	return &webhook.Handler{Desk: hookDesk{d}, Node: d.Node, Hooks: hooks, Fail: failHook}
+	return &webhook.Handler{Desk: hookDesk{d, new(claims)}, Node: d.Node, Hooks: hooks, Fail: failHook}
 }
 
 // failHook answers a post with an error, as a problem (RFC 9457).
@@ -112,4 +117,39 @@ func (d hookDesk) Vote(ctx context.Context, h *webhook.Hook, a *perdure.Agent, m
 	}
 	e, _, err := d.Node.TakeVote(ctx, a.ID(), entries)
 	return e, err
+}
+
+// Claim implements webhook.Desk. Where the home is a folder it is durable, and all who serve the home share it.
+func (d hookDesk) Claim(ctx context.Context, h *webhook.Hook, message, about, value string) (string, error) {
+	key := strings.Join([]string{h.Name, about, message}, "\n")
+	if d.Requests != nil {
+		return d.Requests.Claim(ctx, key, value)
+	}
+	return d.claims.claim(key, value), nil
+}
+
+// claims are those of a home in memory, which one process serves.
+type claims struct {
+	mu    sync.Mutex
+	first map[string]string
+	old   map[string]string // of before, until there are as many again
+}
+
+// maxClaims bounds those that are remembered.
+const maxClaims = 1 << 16
+
+func (c *claims) claim(key, value string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first, ok := c.first[key]; ok {
+		return first
+	}
+	if first, ok := c.old[key]; ok {
+		return first
+	}
+	if c.first == nil || len(c.first) >= maxClaims {
+		c.first, c.old = map[string]string{}, c.first
+	}
+	c.first[key] = value
+	return value
 }

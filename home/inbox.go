@@ -91,6 +91,9 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 				why = v.Name + " is a program, and cannot " + doing(verb) + " for a person"
 			}
 			w.Answer, w.Others = "", why+": somebody else must"
+		} else if verb == VerbApprove && v.votesWith().IsZero() {
+			w.Others = "votes count per key, and this token unlocks none: the command signs with the key of your own " +
+				"home"
 		}
 	}
 }

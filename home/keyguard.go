@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,26 +18,38 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// homeGuard keeps the private keys of a home out of every memory: the one that signs, and those of the vault, in
-// whatever common spelling. A tool that can read files, or a program an agent runs, may come upon them; whoever has
+// homeGuard keeps the private keys of a home out of every memory: the one that signs, those of people and those of the
+// vault, in whatever common spelling; and its secrets and tokens. A tool that can read files, or a program an agent runs, may come upon them; whoever has
 // them speaks for the home.
 type homeGuard struct {
 	perdure.Guard // of the node's secrets
 	h             *Home
+
+	named  *tool.Guard    // the secrets that node.yaml refers to
+	people tool.SecretMap // the keys of people
 
 	mu   sync.Mutex
 	keys *tool.Guard
 	seen time.Time // when the vault last changed
 }
 
-// guardOf keeps the secrets of a node, the keys of model providers in its environment and the keys of the home out of
-// every memory it writes to.
-func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
+// guardOf keeps the secrets of a node, the keys of model providers in its environment, what node.yaml and these advisors
+// refer to, and the keys and tokens of the home out of every memory it writes to.
+func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logger, advisors ...string) (perdure.Guard,
+	error) {
 	secrets, err := secretGuard(ctx, known, log)
 	if err != nil || h.Dir == "" {
 		return secrets, err
 	}
-	g := &homeGuard{Guard: secrets, h: h}
+	file, err := ReadNodeFile(h)
+	if err != nil {
+		return nil, err
+	}
+	g := &homeGuard{Guard: secrets, h: h, people: tool.SecretMap{}}
+	if g.named, err = tool.NewGuard(ctx, h.namedSecrets(&file, advisors), log); err != nil {
+		return nil, err
+	}
+	h.peoplesKeys(&file, g.people)
 	return g, g.refresh(ctx)
 }
 
@@ -51,6 +64,14 @@ func (g *homeGuard) Check(body []byte) error {
 	}
 	if keys.Check(body) != nil { // which would name a secret to refer to: there is none
 		return errors.New("it holds a private key of this home, which must never be in a memory: leave it out")
+	}
+	if g.named.Check(body) != nil { // nor is there one of these for tools
+		return errors.New("it holds a secret that node.yaml or an advisor refers to, which must never be in a memory: " +
+			"leave it out")
+	}
+	if g.h.holdsToken(body) {
+		return errors.New("it holds a token or a link of this home, which must never be in a memory: leave it out, and " +
+			"revoke it (perdure token revoke)")
 	}
 	return g.Guard.Check(body)
 }
@@ -69,6 +90,7 @@ func (g *homeGuard) refresh(ctx context.Context) error {
 	}
 	values, err := g.h.signingKeys()
 	if err == nil {
+		maps.Copy(values, g.people)
 		err = vaultKeys(vault, values)
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	before, err := exchange.Sync(ctx, l, p, id, exchange.Push)
 	s := &Passage{Synced: before}
 	if err != nil || s.Kept != "" {
-		return s, err
+		return s, resumable(err)
 	}
 	if s.Pushed != nil && s.Pushed.Held != "" {
 		return s, fmt.Errorf("%w: it is held there, and keeps its seat here: %s", perdure.ErrDenied, s.Pushed.Held)

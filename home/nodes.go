@@ -50,6 +50,9 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	if err != nil {
 		return nil, err
 	}
+	if self.Rules == nil { // else each node says it itself
+		self.About.Advisors, self.About.Tools = h.equipped(ctx, d)
+	}
 	var a *perdure.Agent
 	if arg != "" {
 		id, err := Find(ctx, d.Store, arg)

@@ -1,11 +1,14 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -16,7 +19,7 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// openStore opens the store; create makes it where there is none.
+// openStore opens the store; create makes it where there is none, see Founds.
 func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error) {
 	if err := h.Locate(); err != nil {
 		return nil, err
@@ -24,7 +27,13 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if h.Scheme == "mem" {
 		return new(perdure.MemStore), nil
 	}
+	if h.remote != "" {
+		return h.openEngine(ctx, create)
+	}
 	if create && h.Scheme == "dir" {
+		if h.Dir != "" && disk.Within(h.File, h.Dir) { // it is to be shared, and the key is not
+			return nil, perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", h.File))
+		}
 		return h.openFolder(false)
 	}
 	if create {
@@ -34,9 +43,6 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	} else if !h.there() {
 		return nil, perdure.WithHint(perdure.Missing("there is no store at "+h.File+" yet"),
 			"make a home here with perdure init, or name another in "+StoreEnv)
-	}
-	if h.remote != "" {
-		return h.openEngine(ctx, create)
 	}
 	look := h.Looks && !h.Mends
 	if h.Scheme == "dir" {
@@ -49,7 +55,29 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 	if o.Waits = h.Note; !h.Patient {
 		o.Patience = patience
 	}
-	return sqlite.Open(ctx, h.File, o)
+	s, err := sqlite.Open(ctx, h.File, o)
+	if err != nil {
+		return nil, cmp.Or(h.agentFile(), err)
+	}
+	return s, nil
+}
+
+// agentFile refuses the file of an agent in the place of a store; nil: it is not that.
+func (h *Home) agentFile() error {
+	if !h.Loose {
+		return nil
+	}
+	f, err := disk.Open(h.File)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if _, err := capsule.NewReader(f, capsule.ReadOptions{}); err != nil {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is the file of an agent, and not a store", h.File)),
+		"name it in the place of the agent, as in perdure log "+h.File+"; or name its folder: --store dir:"+
+			filepath.Dir(h.File))
 }
 
 // settle makes the folder of a home where there is none. Its key comes first: a home that has a store and no key was

@@ -25,7 +25,10 @@ type Local struct {
 	moves bool // the agent that passes takes its seat along
 }
 
-var _ exchange.Peer = Local{}
+var (
+	_ exchange.Peer   = Local{}
+	_ exchange.Knower = Local{}
+)
 
 // Offer says what there is of an agent for the visitor.
 func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
@@ -117,6 +120,11 @@ func arrivalHold(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, 
 		}
 	}
 	return false, nil
+}
+
+// Known is what is here of what another place offers.
+func (l Local) Known(ctx context.Context, o exchange.Offer) ([]perdure.Hash, bool, error) {
+	return exchange.Known(ctx, l.Desk.Store, o)
 }
 
 // Missing yields what is here and a place with this offer lacks.

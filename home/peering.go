@@ -89,8 +89,9 @@ type peering struct {
 	book  *Dealings
 	log   *slog.Logger
 	nudge chan struct{}
-	told  string // the fault that was logged last
-	open  *Peer  // a server, whose connections are used again; nil: it was not reached yet
+	told  string            // the fault that was logged last
+	left  map[string]string // files that were left alone, as logged
+	open  *Peer             // a server, whose connections are used again; nil: it was not reached yet
 }
 
 // peer is the peer, in use until done is called.
@@ -182,6 +183,17 @@ func (w *peering) say(err error) {
 	w.told = text
 }
 
+// sayLeft logs which files of a folder are left alone, once each: others of the agent go on without what is in them.
+func (w *peering) sayLeft(all []LeftFile) {
+	now := make(map[string]string, len(all))
+	for _, x := range all {
+		if now[x.File] = x.Error; w.left[x.File] != x.Error {
+			w.log.Warn("a file is left alone", "file", x.File, "err", x.Error)
+		}
+	}
+	w.left = now
+}
+
 // deal is one round.
 func (w *peering) deal(ctx context.Context, s *Standing) error {
 	p, done, err := w.peer()
@@ -189,6 +201,7 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 		return err
 	}
 	defer done()
+	w.sayLeft(p.leftAlone())
 	if p.Server() {
 		if s.About, err = p.About(ctx); err != nil {
 			return err

@@ -45,6 +45,7 @@ type Peer struct {
 	PeerConfig
 	server *client.Client // nil: it is a folder
 	folder *dir.Store
+	looks  bool // a folder is only read, and left as it is
 }
 
 // Peers are those of node.yaml, checked.
@@ -55,7 +56,8 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 	}
 	for _, scope := range file.Scopes {
 		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
-			return nil, perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir, NodeFileName), err))
+			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir,
+				NodeFileName), err)), "perdure help node.yaml describes scopes")
 		}
 	}
 	for i := range file.Peers {
@@ -66,15 +68,26 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 		}
 		if err != nil {
 			at := filepath.Join(h.Dir, NodeFileName)
-			return nil, perdure.Invalid(fmt.Errorf("%s: peers[%d] %s: %w", at, i, p.Name, err))
+			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: peers[%d]%s: %w", at, i,
+				strings.TrimSuffix(" "+view.InLine(p.Name), " "), err)), peersHint(err))
 		}
 	}
 	return file.Peers, nil
 }
 
+// peersHint is what to do about a peer in node.yaml that is not right.
+func peersHint(err error) string {
+	if errors.Is(err, errPassword) {
+		return "leave it out, and name a token in its place: token: env:NAME; see perdure help node.yaml"
+	}
+	return "perdure help node.yaml describes peers"
+}
+
 func (p *PeerConfig) check() error {
 	_, way := Ways[p.Way]
 	switch {
+	case p.Name == "":
+		return errors.New("it needs a name")
 	case !view.PlainWord(p.Name) || strings.ContainsAny(p.Name, "./:,@+"):
 		return errors.New("name: want letters, digits, _ and -")
 	case (p.URL == "") == (p.Dir == ""):
@@ -105,13 +118,16 @@ func IsURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "unix:")
 }
 
+// errPassword says that a URL holds what is not for printing.
+var errPassword = perdure.Invalid(errors.New("a URL with a password in it is refused: URLs are printed"))
+
 // openURL refuses the URL of a server that holds a password: URLs are printed.
 func openURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && u.User == nil || err != nil && !strings.Contains(text, "@") {
 		return nil // whoever uses it says what else is wrong
 	}
-	return perdure.WithHint(perdure.Invalid(errors.New("a URL holds no password")),
+	return perdure.WithHint(errPassword,
 		"put the token in $PERDURE_TOKEN or a file, see --token-file")
 }
 
@@ -166,7 +182,17 @@ func isPath(word string) bool {
 
 // OpenPeer opens another place. The token of a server that node.yaml names is the one it refers to, else this one.
 func (h *Home) OpenPeer(c PeerConfig, token string) (*Peer, error) {
-	p := &Peer{Name: c.Name, PeerConfig: c}
+	return h.openPeer(c, token, false)
+}
+
+// LookPeer is OpenPeer for who only gets something there: a folder is left as it is.
+func (h *Home) LookPeer(c PeerConfig, token string) (*Peer, error) {
+	c.Way = "pull"
+	return h.openPeer(c, token, true)
+}
+
+func (h *Home) openPeer(c PeerConfig, token string, looks bool) (*Peer, error) {
+	p := &Peer{Name: c.Name, PeerConfig: c, looks: looks}
 	if c.Dir != "" {
 		return p, p.openFolder(h)
 	}
@@ -200,8 +226,9 @@ func (h *Home) OpenPeer(c PeerConfig, token string) (*Peer, error) {
 }
 
 // openFolder opens a folder of agents, which nobody runs: what is put there need not be admitted, and what is taken
-// from there is checked where it arrives. Copies that lie there by other names, as Syncthing leaves them, are joined;
-// files that are cut short or that do not verify are left alone.
+// from there is checked where it arrives. Copies that lie there by other names, as Syncthing leaves them, are joined,
+// also for who only looks: else a part of the agent would be missing. Files that are cut short or that do not verify
+// are left alone, see leftAlone.
 func (p *Peer) openFolder(h *Home) error {
 	at := p.Dir
 	if h.Dir != "" && disk.Within(at, h.Dir) {
@@ -218,11 +245,37 @@ func (p *Peer) openFolder(h *Home) error {
 	if err != nil {
 		return err
 	}
-	if p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret()}); err != nil {
+	if p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret(), Look: p.looks}); err != nil {
 		return err
+	}
+	if p.looks {
+		apart, err := p.folder.Apart()
+		if err == nil && apart {
+			if err = p.folder.Close(); err == nil {
+				p.folder, err = dir.Open(at, dir.Options{Trust: trust, Secret: h.secret()})
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	p.Peer = &folderPeer{s: p.folder, trust: trust}
 	return nil
+}
+
+// leftAlone is the files of a folder that are not used, and why; nil: the place is no folder, or all of them are.
+func (p *Peer) leftAlone() (all []LeftFile) {
+	if p.folder == nil {
+		return nil
+	}
+	for name, fault := range p.folder.Faults() {
+		if inner := errors.Unwrap(fault); inner != nil {
+			fault = inner // it says the name again
+		}
+		all = append(all, LeftFile{File: name, Error: fault.Error(), err: fault})
+	}
+	slices.SortFunc(all, func(a, b LeftFile) int { return cmp.Compare(a.File, b.File) })
+	return all
 }
 
 // Close ends the use of a place.
@@ -242,8 +295,7 @@ func (p *Peer) Find(ctx context.Context, arg string) (perdure.AgentID, error) {
 	if p.folder != nil {
 		return Find(ctx, p.folder, arg)
 	}
-	a, _, err := p.server.Show(ctx, arg, "")
-	return a.Agent, err
+	return p.server.Find(ctx, arg)
 }
 
 // List yields the agents there that a filter selects.

@@ -54,9 +54,12 @@ func (h *Home) Anywhere() (string, error) {
 	if shown := Shown(url); shown != url || h.Remote() {
 		return shown, nil
 	}
-	scheme, path, found := strings.Cut(url, ":")
-	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // as place takes it
+	scheme, path := schemeOf(url)
+	switch {
+	case scheme == "":
 		return filepath.Abs(url)
+	case path == "": // in memory
+		return url, nil
 	}
 	path, options, asked := strings.Cut(path, "?")
 	path, err := filepath.Abs(path)
@@ -64,6 +67,15 @@ func (h *Home) Anywhere() (string, error) {
 		path += "?" + options
 	}
 	return scheme + ":" + path, err
+}
+
+// schemeOf is what kind of store a text names, and where; "": it is a path.
+func schemeOf(url string) (scheme, path string) {
+	scheme, path, found := strings.Cut(url, ":")
+	if !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1 { // a drive is no scheme
+		return "", url
+	}
+	return scheme, path
 }
 
 // Beneath is the home that a process which starts anywhere must find in the environment beside the store that Anywhere
@@ -98,10 +110,10 @@ func (h *Home) place() error {
 		h.Scheme, h.Dir, h.File = "sqlite", dir, filepath.Join(dir, StoreFile)
 		return nil
 	}
-	scheme, path, found := strings.Cut(url, ":")
+	scheme, path := schemeOf(url)
 	switch {
-	case !found || strings.ContainsAny(scheme, `/\.`) || len(scheme) == 1: // a drive is no scheme
-		scheme, path = "sqlite", url
+	case scheme == "":
+		scheme = "sqlite"
 	case scheme == "mem" && path == "":
 		h.Scheme, h.Dir, h.File = "mem", "", ""
 		return nil

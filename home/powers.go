@@ -71,7 +71,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
-	if n.Guard, err = h.guardOf(ctx, p.Known, log); err != nil {
+	if n.Guard, err = h.guardOf(ctx, p.Known, log, p.Advisors...); err != nil {
 		return nil, err
 	}
 	if n.Scopes, err = p.scopes(); err != nil {

@@ -134,5 +134,6 @@ func (h *Home) seated() (bool, error) {
 	case copiesWork:
 		return false, nil
 	}
-	return false, perdure.Invalid(fmt.Errorf("%s: copies: want rest or work", filepath.Join(h.Dir, NodeFileName)))
+	return false, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: copies: want rest or work",
+		filepath.Join(h.Dir, NodeFileName))), "perdure help node.yaml says what they mean")
 }

@@ -59,7 +59,9 @@ func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
 	_, err = db.ExecContext(
 		ctx,
 		`CREATE TABLE IF NOT EXISTS requests (key BLOB PRIMARY KEY, print BLOB NOT NULL, at INTEGER NOT NULL,
-		agent BLOB, entries BLOB, answer BLOB) WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS requests_at ON requests (at)`,
+		agent BLOB, entries BLOB, answer BLOB) WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS requests_at ON requests (at);
+		CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, value TEXT NOT NULL, at INTEGER NOT NULL)
+		WITHOUT ROWID, STRICT; CREATE INDEX IF NOT EXISTS claims_at ON claims (at)`,
 	)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", requestsFile, err), db.Close())
@@ -76,8 +78,10 @@ func (r *Requests) forget(ctx context.Context) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		_, _ = r.db.ExecContext(ctx, "DELETE FROM requests WHERE at < ?",
-			time.Now().Add(-keptFor).UnixMilli()) // it is tried again
+		for _, table := range []string{"requests", "claims"} {
+			_, _ = r.db.ExecContext(ctx, "DELETE FROM "+table+" WHERE at < ?",
+				time.Now().Add(-keptFor).UnixMilli()) // it is tried again
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -91,6 +95,19 @@ func (r *Requests) Close() error {
 	r.stop()
 	<-r.done
 	return r.db.Close()
+}
+
+// Claim durably remembers a value by a key unless there is one, and returns the one there is: the first, whichever
+// process of the home it came to.
+func (r *Requests) Claim(ctx context.Context, key, value string) (first string, err error) {
+	sum := sha256.Sum256([]byte(key))
+	const query = `INSERT INTO claims (key, value, at) VALUES (?, ?, ?)
+		ON CONFLICT (key) DO UPDATE SET at = max(at, excluded.at) RETURNING value`
+	err = r.db.QueryRowContext(ctx, query, sum[:], value, time.Now().UnixMilli()).Scan(&first)
+	if err != nil {
+		return "", fmt.Errorf("remember the message: %w", err)
+	}
+	return first, nil
 }
 
 // Keyed is a request that bears a key.

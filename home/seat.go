@@ -65,8 +65,8 @@ func (r *SeatsTaken) String() string {
 		text += "\n" + view.Several(n, "seat") + " here already: nothing was changed"
 	}
 	if n := int64(len(r.Recalled)); n > 0 {
-		text += "\nwhat export --move wrote of " + view.Several(n, "agent") +
-			" must not be imported any more, anywhere: destroy it"
+		text += "\nwhat was handed over of " + view.Several(n, "agent") +
+			" must not be taken in any more, anywhere: destroy it"
 	}
 	for _, f := range r.Failed {
 		text += "\n" + view.CalledBy(f.Name, f.Agent) + ": " + view.OneLine(f.Why, 0)
@@ -89,14 +89,13 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	r := &SeatsTaken{Agents: []perdure.AgentID{}}
 	var first error
 	for i, id := range ids {
-		out, here, err := h.seatOut(ctx, s, id)
+		out, here, to, err := h.seatOut(ctx, s, id)
 		if here {
 			r.Already = append(r.Already, id)
 			continue
 		}
 		if err == nil && out && !destroyed {
-			err = perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w", NameOf(ctx, s, id), perdure.ErrDenied,
-				ErrFileOut), "make sure that nobody has imported it, destroy it and its copies, and add --yes")
+			err = stillOut(NameOf(ctx, s, id), to)
 		}
 		if err == nil {
 			err = n.TakeSeat(ctx, id, why)
@@ -121,18 +120,39 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	return r, first
 }
 
-// seatOut reports whether this store handed the seat of an agent over, and has not seen anybody take it, or has it.
-func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (out, here bool, err error) {
+// seatOut reports whether this store handed the seat of an agent over, and has not seen anybody take it, or has it. To
+// is the key that it went to; zero: to whoever takes it first.
+func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (out, here bool, to perdure.Key,
+	err error) {
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
-		return false, false, err
+		return false, false, to, err
 	}
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
-		return false, false, err
+		return false, false, to, err
 	}
-	return a.Fold().HandedOver(place), view.SeatOf(a.Fold(), place) == view.SeatHere, nil
+	f := a.Fold()
+	if out = f.HandedOver(place); out {
+		to = f.Seats[0].To
+	}
+	return out, view.SeatOf(f, place) == view.SeatHere, to, nil
 }
+
+// stillOut refuses to take a seat back that somebody may have by now.
+func stillOut(name string, to perdure.Key) error {
+	if to.IsZero() {
+		return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w", name, perdure.ErrDenied, ErrFileOut),
+			"make sure that nobody has imported it, destroy it and its copies, and add --yes")
+	}
+	return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w %s: its node may have taken it, and what must "+
+		"happen once can happen twice", name, perdure.ErrDenied, ErrHandedOver, to.Short()),
+		"look there first (perdure nodes "+name+"); if the agent never arrived there, and nobody can bring it there "+
+			"any more, add --yes")
+}
+
+// ErrHandedOver says that a seat was handed over to the node of a key, which may have taken it.
+var ErrHandedOver = errors.New("it was handed over to key")
 
 // seatFailure is a seat that was not taken, and why.
 type seatFailure struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
 )
@@ -21,6 +22,17 @@ type Transfer struct {
 	Entries int64           `json:"entries"` // that passed
 	Passed  []Passage       `json:"passed"`
 	Failed  []TransferFault `json:"failed,omitempty"`
+	Left    []LeftFile      `json:"left,omitempty"` // of a folder from which agents were selected
+
+	Way exchange.Way `json:"-"` // in which they were to pass
+}
+
+// LeftFile is a file of a folder that was left alone, and why.
+type LeftFile struct {
+	File  string `json:"file"`
+	Error string `json:"error"`
+
+	err error
 }
 
 // Passage is an agent of which something passed, or was kept back.
@@ -53,7 +65,7 @@ type Chosen struct {
 // Transfer passes agents between the store of a desk and another place. One that does not pass is named, and the others
 // pass all the same.
 func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way) (*Transfer, error) {
-	out := &Transfer{Peer: p.Name, Passed: []Passage{}}
+	out := &Transfer{Peer: p.Name, Passed: []Passage{}, Way: way}
 	v, err := h.Owner()
 	if err != nil {
 		return out, err
@@ -66,11 +78,11 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 	here := Local{Desk: d, Visitor: v}
 	ids, err := h.chosen(ctx, d, p, c, way)
 	if err != nil {
-		return out, err
+		return out, resumable(err)
 	}
 	pass := func(id perdure.AgentID) (*Passage, error) {
 		s, err := exchange.Sync(ctx, here, p, id, way)
-		return &Passage{Synced: s}, err
+		return &Passage{Synced: s}, resumable(err)
 	}
 	if c.Move {
 		to, err := p.taker(ctx)
@@ -99,7 +111,18 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		}
 	}
 	h.Progressed("pass agents", int64(len(ids)), int64(len(ids)))
+	if way != exchange.Push && len(c.Names) == 0 {
+		out.Left = p.leftAlone()
+	}
 	return out, nil
+}
+
+// resumable says of a connection that broke what to do: nothing that came is lost.
+func resumable(err error) error {
+	if !errors.Is(err, client.ErrBroken) {
+		return err
+	}
+	return perdure.WithHint(err, "run the same command again: what arrived complete is kept")
 }
 
 // add notes what came of one agent.
@@ -141,6 +164,11 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 // Err says that some did not pass, of the kind of the first; nil: all did.
 func (t *Transfer) Err() error {
 	switch {
+	case len(t.Failed) == 0 && len(t.Left) > 0:
+		in := " in " + view.InLine(t.Peer)
+		return perdure.WithHint(&someFailed{view.Counted(int64(len(t.Left)), "file"+in+" was left alone",
+			"files"+in+" were left alone"), t.Left[0].err},
+			"if it is still being copied, run the same command again; else get another copy of it, or move it away")
 	case len(t.Failed) == 0:
 		return nil
 	case t.Agents == 1:
@@ -203,8 +231,11 @@ func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exc
 	}
 	id, err = p.Find(ctx, name)
 	if errors.Is(err, perdure.ErrNotFound) {
-		err = perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q in %s", name, p.Called())),
-			"an agent is named by its name or by 4 or more digits of its id")
+		text := fmt.Sprintf("there is no agent %q in %s", name, p.Called())
+		for _, one := range p.leftAlone() {
+			text += fmt.Sprintf("; %s was left alone: %s", view.InLine(one.File), view.InLine(one.Error))
+		}
+		err = perdure.WithHint(perdure.Missing(text), "an agent is named by its name or by 4 or more digits of its id")
 	}
 	return id, err
 }

@@ -35,7 +35,9 @@ func (t *Conversation) Turn(ctx context.Context, in Input) error {
 			case <-turn.Done():
 				return
 			case <-t.Stirred:
-				_, _ = t.catchUp(turn) // whoever looks next finds what is wrong
+				if !t.hears() { // what others say meanwhile does not cut into what the model says
+					_, _ = t.catchUp(turn) // whoever looks next finds what is wrong
+				}
 			}
 		}
 	}()
@@ -52,6 +54,13 @@ func (t *Conversation) Turn(ctx context.Context, in Input) error {
 	t.mu.Unlock()
 	t.halted = err != nil
 	return err
+}
+
+// hears reports whether the model is saying something.
+func (t *Conversation) hears() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.live.Len() > 0
 }
 
 // Attended reports whether another process is at work on the agent, which no interrupt here ends.

@@ -49,8 +49,12 @@ func (s *Server) passing() {
 		home.VerbRead, s.changes)
 }
 
-func (s *Server) offer(ctx context.Context, v *home.Visitor, in *Passed) (*reply[exchange.Offer], error) {
-	id, err := in.id()
+// offer says what there is of an agent, also of one that is not here, by its whole id.
+func (s *Server) offer(ctx context.Context, v *home.Visitor, in *Named) (*reply[exchange.Offer], error) {
+	id, err := (&Passed{in.Agent}).id()
+	if err != nil {
+		id, err = s.Desk.Find(ctx, v, in.Agent)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func TestServersRefuseHostileEntriesByName(t *testing.T) {
 	if p := w.problem(all, "POST", path, endless, 413); p.Kind != "too-large" {
 		t.Errorf("without end: %+v", p)
 	}
-	w.problem(all, "GET", "/v1/exchange/nonsense", nil, 400)
+	w.problem(all, "GET", "/v1/exchange/nonsense", nil, 404)
 	w.problem(all, "GET", "/v1/exchange?after=nonsense", nil, 400)
 	left, err := os.ReadDir(filepath.Join(w.home.Dir, "arriving"))
 	if err != nil || len(left) > 0 {

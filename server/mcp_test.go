@@ -179,6 +179,12 @@ func TestEveryListOfWhatWaitsOffersWhatTheVisitorMay(t *testing.T) {
 				t.Errorf("%s offers to approve otherwise than %v: %+v", path, may, out.Waits)
 			}
 		}
+		var out struct{ Waits []client.Wait } // a program may bring an answer that somebody has signed
+		w.call(w.token("", home.VerbRead, home.VerbApprove), "GET", path, nil, 200, &out)
+		if len(out.Waits) != 1 || out.Waits[0].Answer == "" ||
+			!strings.Contains(out.Waits[0].Others, "this token unlocks none") {
+			t.Errorf("%s does not say whose key signs: %+v", path, out.Waits)
+		}
 	}
 }
 

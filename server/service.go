@@ -53,6 +53,7 @@ func (s *Service) Run(ctx context.Context, store perdure.Store) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, requests.Close()) }()
+	s.desk.Requests = requests
 	web := &Server{Desk: s.desk, Requests: requests, Version: s.Version, Log: s.Log, Open: s.Open, Hosts: s.Conf.Hosts,
 		Origins: s.Conf.Origins, URL: s.Conf.URL, Tools: s.tools, Node: s.about, Metric: t}
 	if err := s.mount(ctx, web); err != nil {

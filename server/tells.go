@@ -285,7 +285,10 @@ func (s *Server) event(
 // says reports whether an entry tells what an event does; also where it cannot be told any more.
 func says(e *perdure.Entry, ev *perdure.Event) bool {
 	was, ok := e.Content().(perdure.Event)
-	return !ok || was.Name == ev.Name && bytes.Equal(was.Data, ev.Data)
+	if _, dropped := was.Notice.(perdure.Pruned); !ok || dropped {
+		return true
+	}
+	return was.Name == ev.Name && bytes.Equal(was.Data, ev.Data)
 }
 
 func (s *Server) settle(ctx context.Context, v *home.Visitor, in *telling[client.Settle]) (*wrote[client.Told], error) {

@@ -44,6 +44,9 @@ func inOneLine(text string) string {
 	return b.String()
 }
 
+// interrupted is what people are told who ended a command.
+const interrupted = "interrupted"
+
 // Explain says what went wrong in one line, and what to do about it.
 func Explain(err error, command string) (message, hint string) {
 	message = inOneLine(err.Error())
@@ -51,14 +54,16 @@ func Explain(err error, command string) (message, hint string) {
 	var with *perdure.Hint
 	switch {
 	case errors.As(err, &with):
-		hint = with.Do
+		if hint = with.Do; errors.Is(err, context.Canceled) {
+			message = interrupted
+		}
 	case errors.Is(err, perdure.ErrInvalid):
 		hint = fmt.Sprintf("see %s --help", command)
 	case errors.As(err, &refused):
 		hint = refused.Hint
 		message = strings.TrimSuffix(message, "; "+hint)
 	case errors.Is(err, context.Canceled):
-		message = "interrupted"
+		message = interrupted
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "check the path"
 	case errors.Is(err, disk.ErrPlace):

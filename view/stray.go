@@ -62,7 +62,7 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 	for _, o := range a.Fold().Open {
 		if UnderWay(&o, now) {
 			w := DoubtOf(a, &o)
-			w.Why = "the node that began it is gone"
+			w.Why = "the node that began it does not answer any more"
 			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // nobody here knows who works there
 				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() +
 					"), and may still be under way there"

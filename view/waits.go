@@ -63,7 +63,7 @@ type Wait struct {
 	Expires  perdure.Time    `json:"expires,omitempty"`
 	// the command to type; empty: nothing that this key says would count
 	Answer string `json:"answer"`
-	Others string `json:"others,omitempty"` // why not, and who is to answer
+	Others string `json:"others,omitempty"` // why not, and who is to answer; or whose key the command signs with
 
 	// Given and GivenHead are the sheet and the head as a server puts them, in the place of those that follow from
 	// the rest.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // What a stolen key wrote is not shown to a remote advisor, however much it is: far more than a fold remembers
@@ -17,7 +17,7 @@ func TestWhatAStolenKeyWroteIsNotSent(t *testing.T) {
 			t.Run(fmt.Sprint(more, every), func(t *testing.T) {
 				step := `{"actions":[{"execute":{"tool":"echo","args":{"n":1}}},{"sleep":{"on":"go"}}]}`
 				h, sent := serve(t, step, `{"actions":[{"end":{}}]}`)
-				here, there := new(perdure.MemStore), new(perdure.MemStore)
+				here := new(perdure.MemStore)
 				h.Store = here
 				n := newNode(t, here, h, new(echo))
 				n.SnapshotEvery = every
@@ -25,30 +25,18 @@ func TestWhatAStolenKeyWroteIsNotSent(t *testing.T) {
 				if _, err := n.RunAgent(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}
-				put(t, here, there, id)
-				eve, err := perdure.GenerateSigner("eve")
+				eve, data := copytest.Steal(t, here, id), map[string]any{"n": "forged"}
+				eve.Forge(perdure.Advice{Seen: []perdure.Hash{}, Text: "forged",
+					Actions: []perdure.Action{perdure.Execute{Tool: "echo"}}}, data)
+				forged, err := perdure.DataOf(data)
 				if err != nil {
 					t.Fatal(err)
 				}
-				forged, err := perdure.DataOf(map[string]any{"n": "forged"})
-				if err != nil {
+				eve.Noise(more, perdure.Event{Name: "forged", Data: forged})
+				eve.Caught(n)
+				if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
 					t.Fatal(err)
 				}
-				advice := signed(t, there, id, eve, perdure.Advice{Seen: []perdure.Hash{}, Text: "forged",
-					Actions: []perdure.Action{perdure.Execute{Tool: "echo"}}})
-				decision := signed(t, there, id, eve, perdure.Decision{Advice: advice, Effect: perdure.Read,
-					Verdict: perdure.Verdict{Answer: perdure.Allow}})
-				signed(t, there, id, eve, perdure.Outcome{Decision: decision, Signal: perdure.OK, Result: forged})
-				for range more {
-					signed(t, there, id, eve, perdure.Event{Name: "forged", Data: forged})
-				}
-				for _, ev := range []perdure.Event{{Name: "revoke", Notice: perdure.KeyChange{Revoke: eve.Key()}},
-					{Name: "go"}} {
-					if _, err := n.Tell(t.Context(), id, ev); err != nil {
-						t.Fatal(err)
-					}
-				}
-				put(t, there, here, id)
 				n = newNode(t, here, h, new(echo))
 				n.SnapshotEvery = every
 				if _, err := n.RunAgent(t.Context(), id); err != nil {
@@ -64,34 +52,4 @@ func TestWhatAStolenKeyWroteIsNotSent(t *testing.T) {
 			})
 		}
 	}
-}
-
-// put brings to a store what another has of an agent.
-func put(t *testing.T, from, to perdure.Store, id perdure.AgentID) {
-	t.Helper()
-	for e, err := range perdure.Memory(t.Context(), from, id) {
-		if err == nil {
-			err = to.Put(t.Context(), id, e)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// signed writes an entry to an agent in a store with a key.
-func signed(t *testing.T, s perdure.Store, id perdure.AgentID, key *perdure.Signer, body perdure.Body) perdure.Hash {
-	t.Helper()
-	a, err := perdure.Load(t.Context(), s, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, _, err := key.Commit(a, time.Now(), perdure.Draft{Body: body})
-	if err == nil {
-		err = s.Put(t.Context(), id, entries...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entries[0].Name
 }

@@ -14,6 +14,7 @@ import (
 // what came since the last such advice, or since the branches parted.
 type branches struct {
 	memory   *reader
+	epoch    int64                      // of the seat; zero: there is none
 	decided  map[perdure.Hash][]decided // by advice; the newest first
 	outdated map[perdure.Hash]bool      // the advices of which something was not done because it was outdated
 	woken    map[perdure.Hash]bool      // the decisions to sleep that somebody has woken from
@@ -73,17 +74,21 @@ func (b *branches) add(e *perdure.Entry) bool {
 	return false
 }
 
-// holds reports whether a turn was taken: all of it where a copy was asked. What could not be done elsewhere is done
-// again, with the rest, unless that must not be done again.
+// holds reports whether a turn was taken: all of it where a copy was asked, or where the seat was before it moved, as
+// nobody decides the rest any more. What could not be done elsewhere is done again, with the rest, unless that must not
+// be done again.
 func (b *branches) holds(name perdure.Hash, a *perdure.Advice) bool {
 	about := b.decided[name]
-	if b.outdated[name] {
-		return slices.ContainsFunc(about, func(d decided) bool { return d.once })
-	}
+	left := false
 	for i := range a.Actions {
-		if a.Apart && !slices.ContainsFunc(about, func(d decided) bool { return d.index == int64(i) }) {
-			return false
-		}
+		left = left || !slices.ContainsFunc(about, func(d decided) bool { return d.index == int64(i) })
+	}
+	moved := a.Epoch != 0 && a.Epoch != b.epoch
+	switch {
+	case b.outdated[name], left && moved && !a.Apart:
+		return slices.ContainsFunc(about, func(d decided) bool { return d.once })
+	case a.Apart:
+		return !left
 	}
 	return true
 }

@@ -83,6 +83,9 @@ func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
 	}
 	b := branches{memory: &reader{a.Reader(s.Store)}, decided: map[perdure.Hash][]decided{},
 		outdated: map[perdure.Hash]bool{}, woken: map[perdure.Hash]bool{}}
+	if len(f.Seats) > 0 {
+		b.epoch = f.Seats[0].Epoch
+	}
 	if err := b.walk(ctx, a.Heads()); err != nil && (elsewhere || !errors.Is(err, perdure.ErrIncapable)) {
 		return place{}, err // without a store, what the agent holds has to do
 	}

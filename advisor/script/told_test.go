@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/copytest"
 )
 
 // till counts what was paid.
@@ -87,7 +88,7 @@ func (c *copies) node(at int) *perdure.Node {
 
 func (c *copies) merge(from, to int) {
 	if from != to {
-		merge(c.T, c.stores[from], c.stores[to], c.id)
+		copytest.Merge(c.T, c.stores[from], c.stores[to], c.id)
 	}
 }
 

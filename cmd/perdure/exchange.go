@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -13,12 +14,14 @@ import (
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
+	"github.com/perdure/perdure/view"
 )
 
 // exchangeCommand passes agents to or from another place.
 func exchangeCommand(word string, way exchange.Way) *cobra.Command {
 	c := command(word, cobra.MinimumNArgs(1))
 	h := storeFlag(c).acting()
+	h.Founds = way == exchange.Pull
 	out, filter := outputFlags(c), filterFlags(c)
 	all := c.Flags().Bool("all", false, "every agent that matches the filters, or all there are")
 	move := new(bool)
@@ -32,7 +35,7 @@ func exchangeCommand(word string, way exchange.Way) *cobra.Command {
 		if err != nil {
 			return perdure.Invalid(err)
 		}
-		if err := chosenOnce(c, names, *all); err != nil {
+		if err := chosenOnce(c, names, place, *all); err != nil {
 			return err
 		}
 		return h.desk(way != exchange.Push, func(ctx context.Context, d *home.Desk) error {
@@ -54,14 +57,15 @@ func exchangeCommand(word string, way exchange.Way) *cobra.Command {
 var filterNames = []string{"state", "kind", "scope", "label", "name", "since", "limit"}
 
 // chosenOnce refuses a command that names no agents, or names them twice over.
-func chosenOnce(c *cobra.Command, names []string, all bool) error {
+func chosenOnce(c *cobra.Command, names []string, place string, all bool) error {
 	filtered := all
 	for _, name := range filterNames {
 		filtered = filtered || c.Flags().Changed(name)
 	}
 	switch {
 	case len(names) == 0 && !filtered:
-		return perdure.WithHint(perdure.Invalid(errors.New("say which agents: by name, by a filter, or --all")),
+		return perdure.WithHint(perdure.Invalid(fmt.Errorf("say which agents: by name, by a filter, or --all; %s is "+
+			"taken for the place", view.InLine(place))),
 			"perdure "+c.Name()+" AGENT PEER, or perdure "+c.Name()+" --scope acme PEER")
 	case len(names) > 0 && filtered:
 		return perdure.Invalid(errors.New("name agents or select them by flags, not both"))
@@ -80,7 +84,7 @@ func (h *homeFlag) peer(word string, way exchange.Way) (*home.Peer, error) {
 		return nil, err
 	}
 	if way == exchange.Pull {
-		conf.Way = "pull"
+		return h.LookPeer(conf, token)
 	}
 	return h.OpenPeer(conf, token)
 }

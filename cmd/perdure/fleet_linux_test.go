@@ -190,7 +190,7 @@ func TestANodeWithAnotherPolicySaysSo(t *testing.T) {
 		}
 	}
 	out := s.run(exitOK, "doctor", "--policy", "all.cedar", "--jq", `.[] | select(.what=="nodes") | .found`)
-	if strings.Count(out, "has another policy") != 1 {
+	if strings.Count(out, "has a different policy") != 1 {
 		t.Errorf("doctor: %s", out)
 	}
 	if err := two.Process.Signal(syscall.SIGTERM); err != nil {

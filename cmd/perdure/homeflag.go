@@ -73,6 +73,12 @@ func (h *homeFlag) acting() *homeFlag {
 	return h
 }
 
+// founding is h for a command that makes agents, and with the first of them the store, also on a server.
+func (h *homeFlag) founding() *homeFlag {
+	h.Founds = true
+	return h
+}
+
 // use opens the store, calls f and closes it.
 func (h *homeFlag) use(create bool, f func(ctx context.Context, s perdure.Store) error) error {
 	return h.Home.Use(h.c.Context(), create, f)

@@ -18,7 +18,7 @@ import (
 
 func importCommand() *cobra.Command {
 	c := remotely(command("import", cobra.ExactArgs(1)))
-	h, out := storeFlag(c).acting(), outputFlags(c)
+	h, out := storeFlag(c).acting().founding(), outputFlags(c)
 	var in home.Intake
 	f := c.Flags()
 	f.BoolVar(&in.Refuse, "trusted", false, "refuse an agent with entries by untrusted keys, instead of holding it")

@@ -15,7 +15,7 @@ import (
 
 func initCommand() *cobra.Command {
 	c := command("init", cobra.MaximumNArgs(1))
-	h, out := storeFlag(c).acting(), outputFlags(c)
+	h, out := storeFlag(c).acting().founding(), outputFlags(c)
 	var set home.Setup
 	c.Flags().StringVar(&set.Advisor, "advisor", "",
 		"who proposes what agents do: anthropic:MODEL, gemini:MODEL or openai:MODEL, each with [@URL[#KEY]], "+

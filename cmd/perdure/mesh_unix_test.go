@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,11 +23,13 @@ import (
 // cuttable is a way to an address that can be cut: connections break in the middle of what they carry, and no new one
 // comes about.
 type cuttable struct {
-	ln net.Listener
+	ln     net.Listener
+	passed atomic.Int64 // bytes of answers that came through
 
 	mu    sync.Mutex
 	to    string // the address; empty: nobody is there
 	cut   bool
+	most  int64 // bytes of answers after which a connection breaks; zero: it does not
 	conns map[net.Conn]bool
 }
 
@@ -85,7 +88,7 @@ func (c *cuttable) carry(from net.Conn) {
 	}
 	defer c.drop(from)
 	c.mu.Lock()
-	address := c.to
+	address, most := c.to, c.most
 	c.mu.Unlock()
 	to, err := net.Dial("tcp", address)
 	if err != nil || !c.hold(to) {
@@ -93,13 +96,29 @@ func (c *cuttable) carry(from net.Conn) {
 	}
 	defer c.drop(to)
 	done := make(chan struct{}, 2)
-	pump := func(w, r net.Conn) {
+	pump := func(w net.Conn, r io.Reader) {
 		_, _ = io.Copy(w, r) // it ends when one of them does
 		done <- struct{}{}
 	}
 	go pump(to, from)
-	go pump(from, to)
+	var answers io.Reader = to
+	if most > 0 {
+		answers = io.LimitReader(to, most)
+	}
+	go pump(&counted{from, &c.passed}, answers)
 	<-done
+}
+
+// counted counts what is written to a connection.
+type counted struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // mesh is nodes with stores of their own, each a peer of all others.

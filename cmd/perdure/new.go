@@ -16,7 +16,7 @@ import (
 
 func newCommand() *cobra.Command {
 	c := remotely(command("new", cobra.MaximumNArgs(1)))
-	h, out := storeFlag(c).acting(), outputFlags(c)
+	h, out := storeFlag(c).acting().founding(), outputFlags(c)
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -154,12 +154,71 @@ func TestNodesShareAServer(t *testing.T) {
 	}
 }
 
+// TestOperatorsAreToldWhatADatabaseLacks has users who lack rights, names that are not right, and a store of a newer
+// version: each is said as it is, with what to do.
+func TestOperatorsAreToldWhatADatabaseLacks(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	s := newShell(t, server.URL())
+	s.run(exitOK, "new", "hear", "--name", "one")
+	sql := func(text string) {
+		t.Helper()
+		if err := server.SQL(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sql(`CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA perdure TO reader;
+		GRANT SELECT ON ALL TABLES IN SCHEMA perdure TO reader; CREATE ROLE nobody LOGIN;
+		CREATE SCHEMA foreigner; CREATE TABLE foreigner.meta(x int)`)
+	as := func(user string, parameters ...string) string {
+		return strings.Replace(server.URL(parameters...), pgtest.User+"@", user+"@", 1)
+	}
+	const grants = `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "perdure" TO "reader"`
+	for _, x := range []struct {
+		code int
+		args []string
+		says []string
+	}{
+		{exitFailure, []string{"doctor", "--store", as("reader")}, []string{"may not write to", grants}},
+		{exitFailure, []string{"new", "x", "--store", as("reader")}, []string{"permission denied", grants}},
+		{exitFailure, []string{"ls", "--store", as("nobody")}, []string{"GRANT USAGE ON SCHEMA"}},
+		{exitFailure, []string{"ls", "--store", as("missing")}, []string{"createuser"}},
+		{exitFailure, []string{"ls", "--store", as(pgtest.User, "foo=bar")}, []string{"foo", "leave it out of"}},
+		{exitUsage, []string{"ls", "--store", as(pgtest.User, "pool_max_conns=0")}, []string{"pool_max_conns=0: want"}},
+		{exitFailure, []string{"ls", "--store", as(pgtest.User, "schema=foreigner")},
+			[]string{"schema foreigner is not one of perdure's", "?schema=NAME"}},
+		{exitFailure, []string{"ls", "--store", "postgres://nobody@/?host=" + server.Dir},
+			[]string{`there is no database "nobody"`}},
+	} {
+		out := strings.Join(strings.Fields(s.run(x.code, x.args...)), " ")
+		for _, want := range x.says {
+			if !strings.Contains(out, want) {
+				t.Errorf("perdure %q does not say %q: %s", x.args, want, out)
+			}
+		}
+	}
+	s.run(exitOK, "doctor", "--store", server.URL())
+	sql("UPDATE perdure.meta SET version=99")
+	for _, args := range [][]string{{"doctor"}, {"doctor", "--repair"}, {"ls"}} {
+		out := s.run(exitFailure, args...)
+		if !strings.Contains(out, "use a newer perdure") || strings.Contains(out, "backup") {
+			t.Errorf("perdure %q of a newer store: %s", args, out)
+		}
+	}
+}
+
 // TestPeopleAndFilesOverAServer asks a person, and carries an agent to another store and back.
 func TestPeopleAndFilesOverAServer(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
 	s := newShell(t, server.URL())
 	s.run(exitNotFound, "ls")
+	for _, args := range [][]string{{"node"}, {"serve", "--listen", "127.0.0.1:0"}} {
+		if out := s.run(exitNotFound, args...); !strings.Contains(out, "there is no store at") {
+			t.Errorf("%s with a typing error: %s", args[0], out)
+		}
+	}
+	s.run(exitNotFound, "ls") // nobody made it
 	s.run(exitOK, "new", "pay", "--name", "asks")
 	s.run(exitWaiting, append([]string{"run", "asks", "--quiet"}, powers("ask.cedar")...)...)
 	if out := s.run(exitOK, "show", "asks"); !strings.Contains(out, "approve") {
@@ -199,4 +258,16 @@ func TestPeopleAndFilesOverAServer(t *testing.T) {
 		t.Errorf("bench: %s", out)
 	}
 	s.run(exitUsage, steps...)
+	appends := []string{"bench", "append", "--writers", "1,3", "--each", "4", "--rounds", "1", "--store", server.URL()}
+	out := s.run(exitOK, append(appends, "--json")...)
+	for _, want := range []string{`"floor":"raw pgx, group commit"`, `"plain":"raw pgx, a statement and a commit per append`,
+		`"plain_per_second":`, `"plain_ratio":`} {
+		if strings.Count(out, want) != 2 {
+			t.Errorf("bench append does not say %s: %s", want, out)
+		}
+	}
+	if out := s.run(exitOK, appends...); !strings.Contains(out, "PLAIN/s") ||
+		!strings.Contains(out, "plain: raw pgx, a statement and a commit per append") {
+		t.Errorf("bench append: %s", out)
+	}
 }

@@ -39,7 +39,8 @@ func seatTakeCommand() *cobra.Command {
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	why := c.Flags().String("why", "", "what happened to the store that had it; recorded in the agent's memory")
 	all := c.Flags().Bool("all", false, "every agent of the store that has not ended")
-	yes := c.Flags().Bool("yes", false, "the file that export --move wrote is destroyed, and nobody has imported it")
+	yes := c.Flags().Bool("yes", false, "whoever it was handed over to does not have it: the file of export --move "+
+		"is destroyed, and nobody has imported it")
 	take := func(ctx context.Context, s perdure.Store, names []string, all bool) error {
 		r, err := h.TakeSeats(ctx, s, names, all, *why, *yes)
 		if errors.Is(err, home.ErrFileOut) && term.IsTerminal(c.InOrStdin()) && term.IsTerminal(c.ErrOrStderr()) {

@@ -184,7 +184,7 @@ func killedNode(t *testing.T, scheme string) {
 	}
 	if got := must(t, exitOK, "inbox", "--store", h.store); !regexp.MustCompile(
 		`perdure settle .* a [0-9a-f]{64} --signal ok`).MatchString(got) ||
-		!strings.Contains(got, "the node that began it is gone") {
+		!strings.Contains(got, "the node that began it does not answer any more") {
 		t.Errorf("inbox: got %q, want it to offer to settle", got)
 	}
 	if err := alive.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {

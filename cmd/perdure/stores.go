@@ -32,7 +32,7 @@ func nodesCommand() *cobra.Command {
 
 func copyCommand() *cobra.Command {
 	c := command("copy", cobra.NoArgs)
-	from, to := newHome(c), newHome(c)
+	from, to := newHome(c), newHome(c).founding()
 	from.Looks = true
 	c.Flags().StringVar(&from.URL, "from", "", "the store to copy agents from, named as --store names one")
 	c.Flags().StringVar(&to.URL, "to", "", "the store to copy them to, which is made where there is none")
@@ -46,8 +46,12 @@ func copyCommand() *cobra.Command {
 			return perdure.Invalid(err)
 		}
 		got, err := to.Copy(c.Context(), from.Home, f)
-		if err != nil && got != nil && !errors.Is(err, perdure.ErrInvalid) {
+		switch {
+		case err == nil || errors.Is(err, perdure.ErrInvalid):
+		case got != nil:
 			err = perdure.WithHint(err, "run the same command again: it goes on where it was")
+		case errors.Is(err, perdure.ErrNotFound):
+			err = perdure.WithHint(err, "look whether --from names the store that has the agents")
 		}
 		if err != nil {
 			return err

@@ -316,7 +316,7 @@ func mismatch(path string, from any, to reflect.Value) error {
 	case string:
 		got = "the text " + clip(x)
 	case []byte:
-		got = fmt.Sprint(len(x), " bytes")
+		got = Count(len(x), "bytes")
 	case []any:
 		got = fmt.Sprint("a list of ", len(x))
 	case map[string]any:

@@ -78,7 +78,7 @@ func newParser(text []byte, lim Limits) *parser {
 // document reads the one value of the input.
 func (p *parser) document(t *Type, lim Limits) *Rejection {
 	if int64(len(p.b)) > lim.Bytes {
-		return p.reject(PredBytes, int(lim.Bytes), strconv.Itoa(len(p.b))+" bytes",
+		return p.reject(PredBytes, int(lim.Bytes), Count(len(p.b), "bytes"),
 			"at most "+strconv.FormatInt(lim.Bytes, 10))
 	}
 	if r := p.value(t); r != nil {
@@ -223,7 +223,7 @@ func (p *parser) quoted(t *Type) *Rejection {
 	case Bytes:
 		n, r := p.bytes(s, at)
 		if r == nil && t.Len > 0 && n != t.Len {
-			r = p.reject(PredLength, at, strconv.Itoa(n)+" bytes", strconv.Itoa(t.Len))
+			r = p.reject(PredLength, at, Count(n, "bytes"), strconv.Itoa(t.Len))
 		}
 		return r
 	case Enum:

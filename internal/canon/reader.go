@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // readSize is how much a Reader reads at once, and so how far it may be past a bad byte before it refuses.
@@ -49,7 +48,7 @@ func (r *Reader) Next(t *Type) ([]byte, error) {
 	}
 	n, rej := r.w.value(t, 0, nil)
 	if rej == nil && n > r.w.max {
-		rej = reject(PredBytes, 0, "a longer value", "at most "+strconv.Itoa(r.w.max)+" bytes")
+		rej = reject(PredBytes, 0, "a longer value", "at most "+Count(r.w.max, "bytes"))
 	}
 	if rej == nil {
 		r.used = n

@@ -61,7 +61,7 @@ func (w *walker) length(c byte, i int) (int, int, *Rejection) {
 // lengthPast judges a length past the end of w.b.
 func (w *walker) lengthPast(n uint64, i, from int) *Rejection {
 	if w.src == nil {
-		return reject(PredTruncated, int64(i), strconv.Itoa(len(w.b)-from)+" bytes", strconv.FormatUint(n, 10))
+		return reject(PredTruncated, int64(i), Count(len(w.b)-from, "bytes"), strconv.FormatUint(n, 10))
 	}
 	if from > w.max || n > uint64(w.max-from) {
 		return reject(PredBytes, int64(i), "a string of "+strconv.FormatUint(n, 10),
@@ -120,7 +120,7 @@ func (w *walker) bytes(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejectio
 		return i, r
 	}
 	if t.Len > 0 && n != t.Len {
-		return i, reject(PredLength, int64(i), strconv.Itoa(n)+" bytes", strconv.Itoa(t.Len))
+		return i, reject(PredLength, int64(i), Count(n, "bytes"), strconv.Itoa(t.Len))
 	}
 	if r := w.need(from, n); r != nil {
 		return i, r

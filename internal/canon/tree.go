@@ -23,10 +23,10 @@ func (w *walker) closedTo(i, from int, n uint64) *Rejection {
 	case w.depth == 0:
 		return reject(PredDepth, int64(i), "deeper nesting", "the depth limit")
 	case n > uint64(w.items):
-		return reject(PredItems, int64(i), strconv.FormatUint(n, 10)+" elements",
+		return reject(PredItems, int64(i), Count(n, "elements"),
 			"at most "+strconv.FormatInt(w.items, 10)+" more")
 	}
-	return reject(PredTruncated, int64(i), strconv.Itoa(len(w.b)-from)+" bytes", strconv.FormatUint(n, 10)+" elements")
+	return reject(PredTruncated, int64(i), Count(len(w.b)-from, "bytes"), Count(n, "elements"))
 }
 
 func (w *walker) list(c byte, t *Type, i int, p unsafe.Pointer) (int, *Rejection) {

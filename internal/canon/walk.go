@@ -34,7 +34,7 @@ func (w *walker) whole(t *Type, p unsafe.Pointer, limit int64) *Rejection {
 	}
 	i, r := w.value(t, 0, p)
 	if r == nil && i != len(w.b) {
-		r = reject(PredTrailing, int64(i), strconv.Itoa(len(w.b)-i)+" more bytes", "the end")
+		r = reject(PredTrailing, int64(i), Count(len(w.b)-i, "more bytes"), "the end")
 	}
 	return r
 }
@@ -64,10 +64,10 @@ func (w *walker) need(i, n int) *Rejection {
 
 func (w *walker) more(i, n int) *Rejection {
 	if w.src == nil {
-		return reject(PredTruncated, int64(len(w.b)), "the end", strconv.Itoa(n-(len(w.b)-i))+" more bytes")
+		return reject(PredTruncated, int64(len(w.b)), "the end", Count(n-(len(w.b)-i), "more bytes"))
 	}
 	if n > w.max-i {
-		return reject(PredBytes, int64(i), "a longer value", "at most "+strconv.Itoa(w.max)+" bytes")
+		return reject(PredBytes, int64(i), "a longer value", "at most "+Count(w.max, "bytes"))
 	}
 	for len(w.b)-i < n {
 		if r := w.src.fill(); r != nil {

@@ -55,9 +55,9 @@ func Unpack(packed []byte, name [32]byte, size, most int64) ([]byte, error) {
 	num := func(n int64) string { return strconv.FormatInt(n, 10) }
 	switch {
 	case size < 0 || size > most:
-		return nil, reject(PredSize, 0, num(size)+" bytes announced", "at most "+num(most))
+		return nil, reject(PredSize, 0, canon.Count(size, "bytes announced"), "at most "+num(most))
 	case size > maxRatio*int64(len(packed)):
-		return nil, reject(PredRatio, 0, num(size)+" bytes out of "+num(int64(len(packed))),
+		return nil, reject(PredRatio, 0, canon.Count(size, "bytes out of ")+num(int64(len(packed))),
 			"at most "+num(maxRatio)+" times as many")
 	}
 	var head zstd.Header
@@ -65,14 +65,14 @@ func Unpack(packed []byte, name [32]byte, size, most int64) ([]byte, error) {
 		return nil, reject(PredZstd, 0, err.Error(), "a zstd frame")
 	}
 	if head.Skippable || head.HasFCS && head.FrameContentSize != uint64(size) {
-		return nil, reject(PredSize, 0, num(int64(head.FrameContentSize))+" bytes in the frame", num(size))
+		return nil, reject(PredSize, 0, canon.Count(int64(head.FrameContentSize), "bytes in the frame"), num(size))
 	}
 	n, r := frameLen(packed, &head)
 	if r != nil {
 		return nil, r
 	}
 	if n != len(packed) {
-		return nil, reject(PredZstd, int64(n), num(int64(len(packed)-n))+" more bytes", "one frame")
+		return nil, reject(PredZstd, int64(n), canon.Count(len(packed)-n, "more bytes"), "one frame")
 	}
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(uint64(max(size, zstd.MinWindowSize))),
@@ -83,7 +83,7 @@ func Unpack(packed []byte, name [32]byte, size, most int64) ([]byte, error) {
 	defer d.Close()
 	b, err := d.DecodeAll(packed, make([]byte, 0, size))
 	if err == zstd.ErrDecoderSizeExceeded || err == nil && int64(len(b)) != size {
-		return nil, reject(PredSize, 0, "another size", num(size)+" bytes")
+		return nil, reject(PredSize, 0, "another size", canon.Count(size, "bytes"))
 	}
 	if err != nil {
 		return nil, reject(PredZstd, 0, err.Error(), "a zstd frame")

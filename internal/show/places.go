@@ -149,6 +149,9 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 			fmt.Fprintf(&b, "  %s\n", view.InLine(x.Do))
 		}
 	}
+	for _, x := range t.Left {
+		fmt.Fprintf(&b, "%s was left alone: %s\n", view.InLine(x.File), view.InLine(x.Error))
+	}
 	b.WriteString(tally(t))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -165,6 +168,11 @@ func tally(t *home.Transfer) string {
 		} else {
 			kept++
 		}
+	}
+	if t.Agents == 0 {
+		where := map[exchange.Way]string{exchange.Push: "here", exchange.Pull: "in " + view.InLine(t.Peer),
+			exchange.Both: "here or in " + view.InLine(t.Peer)}
+		return "nothing passed: no agent " + where[t.Way] + " matches\n"
 	}
 	text := "nothing passed"
 	if moved > 0 {
@@ -209,6 +217,10 @@ func Copied(w io.Writer, got *home.Copied) error {
 	var b strings.Builder
 	for _, x := range got.Failed {
 		fmt.Fprintf(&b, "%s %s: %s\n", x.Agent.Short(), view.InLine(x.Name), view.InLine(x.Error))
+	}
+	if got.Agents == 0 {
+		_, err := fmt.Fprintf(w, "nothing copied: no agent of %s matches\n", view.InLine(got.From))
+		return err
 	}
 	fmt.Fprintf(&b, "%s of %s copied to %s, %s verified; %d were there already\n", view.Several(got.Copied, "agent"),
 		view.InLine(got.From), view.InLine(got.To), view.Several(got.Entries, "entry"), got.Same)

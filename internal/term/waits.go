@@ -39,9 +39,10 @@ func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 				row(strings.TrimSpace(r.Label + " " + text))
 			}
 		}
-		if one.Answer == "" {
+		if one.Others != "" {
 			row(one.Others)
-		} else {
+		}
+		if one.Answer != "" {
 			b.WriteString("    " + s.Dim(one.Answer) + "\n") // never broken: it is there to be copied
 		}
 		if _, err := io.WriteString(w, b.String()); err != nil {

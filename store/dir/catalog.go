@@ -325,6 +325,22 @@ func (s *Store) Faults() map[string]error {
 	return out
 }
 
+// Apart reports whether an agent lies in several files that could be joined. Of these a folder that is only looked at
+// shows one.
+func (s *Store) Apart() (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.look(); err != nil {
+		return false, err
+	}
+	for name, f := range s.files {
+		if f.fault == nil && s.agents[f.agent].main != name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // survey looks at the folder and reads what has changed of every agent. The caller holds mu.
 func (s *Store) survey(rows map[perdure.AgentID]row) error {
 	if err := s.look(); err != nil {

@@ -39,7 +39,8 @@ type Store struct {
 	files   map[string]*file // by name
 	agents  map[perdure.AgentID]*agent
 	open    map[perdure.AgentID]*handle
-	clock   int64 // of uses, for letting go of what was not used for longest
+	cut     sync.Map // by the names of files, under which others they are kept as they were; see Cut
+	clock   int64    // of uses, for letting go of what was not used for longest
 	journal *journal
 	closed  bool
 	looks   bool                     // nothing is written
@@ -350,7 +351,22 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 
 // openLog opens a file of the folder, a long one by what is kept of it.
 func (s *Store) openLog(name string) (*capsule.Log, error) {
-	return capsule.IndexedLog(s.path(name), s.rowsOf(name), s.secret, s.looks)
+	l, err := capsule.IndexedLog(s.path(name), s.rowsOf(name), s.secret, s.looks)
+	if err == nil && l.Aside() != "" {
+		s.cut.Store(name, filepath.Base(l.Aside()))
+	}
+	return l, err
+}
+
+// Cut are the files whose end was missing when they were opened here, and the names under which they are kept as they
+// were. What is whole of them is in their place.
+func (s *Store) Cut() map[string]string {
+	out := map[string]string{}
+	s.cut.Range(func(name, aside any) bool {
+		out[name.(string)] = aside.(string)
+		return true
+	})
+	return out
 }
 
 // rowsOf is under which name the rows of a file are kept.

@@ -58,6 +58,39 @@ func (l *line) wait() {
 	l.cut()
 }
 
+// reach is connect, with patience for servers that stop or start at the moment.
+func (s *Store) reach(ctx context.Context, waits func(text string)) error {
+	patience, told := min(s.patience, openPatience), false
+	deadline, wait := time.Now().Add(patience), firstRetry
+	for {
+		err := s.connect(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !away(err) || time.Now().Add(wait).After(deadline) {
+			return err
+		}
+		if !told && wait == lastRetry && waits != nil { // they are not gone for a moment only
+			told = true
+			waits(fmt.Sprintf("%v; waiting for it for up to %s", advise(err, s.name), patience))
+		}
+		if !s.pause(ctx, wait) {
+			return ctx.Err()
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+// away reports whether no server answers, which may be different in a moment; that there is none of that name may not.
+func away(err error) bool {
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) && lookup.IsNotFound {
+		return false
+	}
+	var line *net.OpError
+	return errors.Is(err, client.ErrNoServers) || errors.Is(err, client.ErrTimeout) || errors.As(err, &line)
+}
+
 // connect connects to one of the servers.
 func (s *Store) connect(ctx context.Context) error {
 	s.line.begin()

@@ -33,10 +33,16 @@ type Options struct {
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused
 	Patience time.Duration  // how long a call waits for servers that cannot be reached; zero: DefaultPatience
+	// Waits is told that Open waits for servers that cannot be reached; nil: nobody is.
+	Waits func(text string)
 }
 
 // DefaultPatience is how long a call waits for servers that cannot be reached: the election of a leader is shorter.
 const DefaultPatience = 30 * time.Second
+
+// openPatience is how long Open waits at most for servers that cannot be reached: one that restarts is back sooner, and
+// whoever named a wrong one is told soon enough.
+const openPatience = 15 * time.Second
 
 // Store is an open store. Its methods may be called by any number of goroutines.
 type Store struct {
@@ -75,7 +81,8 @@ var (
 )
 
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses servers that are too
-// old or do not say that they sync always, and a store of a newer version.
+// old or do not say that they sync always, and a store of a newer version. If none can be reached, it waits for one, as
+// long as Patience says and for 15 seconds at most.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	name, err := Parse(url)
 	if err != nil {
@@ -107,7 +114,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 // meet connects, looks at the servers and at the streams, and makes those that are missing.
 func (s *Store) meet(ctx context.Context, o Options) error {
-	if err := s.connect(ctx); err != nil {
+	if err := s.reach(ctx, o.Waits); err != nil {
 		return err
 	}
 	if err := s.server.ask(ctx, s); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Prune implements perdure.Pruner. A message cannot be changed: a smaller one is written beside the log, under the
 // place of the first, and then that is removed, and overwritten by the server. No transaction spans messages: what is
-// added comes first, and the bodies go one commit after the other, while who reads what was added may still see some.
+// added comes first, and the bodies go one commit after the other.
 func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
 	entries ...*perdure.Entry) (gone int64, err error) {
 	if err = s.writable(ctx); err != nil {

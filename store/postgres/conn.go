@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (s *Store) tryFor(ctx context.Context, most time.Duration, f func(ctx conte
 		}
 		err := once(ctx, most, f)
 		if err == nil || !passing(err) {
-			return err
+			return s.entitled(err)
 		}
 		if time.Now().Add(wait).After(deadline) {
 			return unreachable(err)
@@ -108,6 +109,15 @@ func pause(ctx context.Context, ended <-chan struct{}, wait time.Duration) bool 
 func unreachable(err error) error {
 	return perdure.WithHint(fmt.Errorf("the database server cannot be reached: %w", err),
 		"look whether it runs and the network reaches it; nothing was lost, try again")
+}
+
+// entitled is an error, with what to do about it if it says that the user lacks a right.
+func (s *Store) entitled(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) && server.Code == "42501" {
+		return perdure.WithHint(err, grants(s.schema, s.pool.Config().ConnConfig.User))
+	}
+	return err
 }
 
 // passing reports whether an error is one that may be gone the next time: the connection broke, the server stops or
@@ -179,20 +189,31 @@ func advise(err error, name *Name) error {
 	}
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
-		switch server.Code {
+		switch user := name.config.ConnConfig.User; server.Code {
 		case "28P01", "28000":
-			return perdure.WithHint(
-				fmt.Errorf("the server refuses user %q: %s", name.config.ConnConfig.User, server.Message),
-				"put the password into ~/.pgpass (host:port:database:user:password, mode 600) or PGPASSWORD",
-			)
+			hint := "put the password into ~/.pgpass (host:port:database:user:password, mode 600) or PGPASSWORD"
+			if strings.Contains(server.Message, "does not exist") {
+				hint = "name another user in the URL, before the @, or make this one with createuser"
+			}
+			return perdure.WithHint(fmt.Errorf("the server refuses user %q: %s", user, server.Message), hint)
 		case "3D000":
-			return perdure.WithHint(fmt.Errorf("there is no database %q", name.config.ConnConfig.Database),
-				"make it with createdb, or name another in the URL")
+			// the server takes the user's name where no other is given
+			database := cmp.Or(name.config.ConnConfig.Database, user)
+			return perdure.WithHint(fmt.Errorf("there is no database %q", database),
+				"make it with createdb, or name another in the URL: postgres://USER@HOST/DATABASE")
 		case "42501":
-			return perdure.WithHint(
-				fmt.Errorf("user %q lacks a right: %s", name.config.ConnConfig.User, server.Message),
-				"as owner of the database run GRANT CREATE ON DATABASE, or CREATE SCHEMA "+name.plain+" AUTHORIZATION",
-			)
+			hint := "as owner of the database run GRANT CREATE ON DATABASE, or CREATE SCHEMA " + name.plain +
+				" AUTHORIZATION " + user
+			if !strings.Contains(server.Message, "database") {
+				hint = grants(name.schema, user) // the schema is there
+			}
+			return perdure.WithHint(fmt.Errorf("user %q lacks a right: %s", user, server.Message), hint)
+		case "42703":
+			return perdure.WithHint(fmt.Errorf("schema %s is not one of perdure's: %s", name.plain, server.Message),
+				"name another in the URL with ?schema=NAME")
+		case "42704":
+			return perdure.WithHint(errors.New(server.Message),
+				"leave it out of the URL: after the ? stand schema=NAME and parameters that PostgreSQL knows")
 		case "53300":
 			return perdure.WithHint(
 				errors.New(server.Message),

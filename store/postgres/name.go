@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,11 @@ func Parse(text string) (*Name, error) {
 			return nil, perdure.Invalid(fmt.Errorf("schema %q: want one name of small letters, digits and _", n.plain))
 		}
 		values.Del("schema")
+	}
+	if conns := values.Get("pool_max_conns"); values.Has("pool_max_conns") {
+		if most, err := strconv.Atoi(conns); err != nil || most < 1 || most > 10_000 {
+			return nil, perdure.Invalid(fmt.Errorf("pool_max_conns=%s: want a number from 1 to 10000", conns))
+		}
 	}
 	n.schema = pgx.Identifier{n.plain}.Sanitize()
 	u.RawQuery = strings.ReplaceAll(values.Encode(), "+", "%20") // the driver takes a + as it is

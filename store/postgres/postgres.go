@@ -11,7 +11,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,13 +31,15 @@ type Options struct {
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused
 	Patience time.Duration  // how long a call waits for a server that cannot be reached; zero: DefaultPatience
+	// Waits is told that Open waits for a server that cannot be reached; nil: nobody is.
+	Waits func(text string)
 }
 
 // DefaultPatience is how long a call waits for a server that cannot be reached: a restart and a failover are shorter.
 const DefaultPatience = 30 * time.Second
 
-// openPatience is how long Open waits for a server that cannot be reached, if nothing else is said: one that restarts
-// is back sooner, and whoever named a wrong one is told soon enough.
+// openPatience is how long Open waits at most for a server that cannot be reached: one that restarts is back sooner,
+// and whoever named a wrong one is told soon enough.
 const openPatience = 15 * time.Second
 
 // Store is an open store. Its methods may be called by any number of goroutines.
@@ -78,7 +79,7 @@ var (
 
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses a server that is too
 // old or a standby, and a store of a newer version. An older one is brought to this version while others use it. A
-// server that cannot be reached, or starts, is waited for as long as Patience says, and for 15 seconds if it is zero.
+// server that cannot be reached, or starts, is waited for, as long as Patience says and for 15 seconds at most.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	name, err := Parse(url)
 	if err != nil {
@@ -108,7 +109,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 // reach is meet, with patience for a server that stops or starts at the moment.
 func (s *Store) reach(ctx context.Context, name *Name, o Options) error {
-	deadline, wait := time.Now().Add(cmp.Or(o.Patience, openPatience)), firstRetry
+	patience, told := min(s.patience, openPatience), false
+	deadline, wait := time.Now().Add(patience), firstRetry
 	for {
 		err := s.meet(ctx, name, o, max(time.Until(deadline), time.Second))
 		if err != nil && ctx.Err() != nil {
@@ -119,6 +121,10 @@ func (s *Store) reach(ctx context.Context, name *Name, o Options) error {
 		}
 		if time.Now().Add(wait).After(deadline) {
 			return err
+		}
+		if !told && wait == lastRetry && o.Waits != nil { // it is not gone for a moment only
+			told = true
+			o.Waits(fmt.Sprintf("%v; waiting for it for up to %s", advise(err, name), patience))
 		}
 		if !pause(ctx, s.ended, wait) {
 			return ctx.Err()

@@ -82,6 +82,43 @@ func (v *server) know(ctx context.Context, c *pgx.Conn, s *Store) error {
 	return nil
 }
 
+// Writable says which rights this user lacks to write to the store, if it lacks any. It writes nothing.
+func (s *Store) Writable(ctx context.Context) error {
+	const text = `SELECT current_user, current_setting('default_transaction_read_only')='on', (
+		SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), '') FROM pg_class c
+		WHERE c.relnamespace=(SELECT oid FROM pg_namespace WHERE nspname=$1) AND NOT c.relispartition AND CASE c.relkind
+			WHEN 'S' THEN c.relname='pos' AND NOT has_sequence_privilege(c.oid, 'USAGE')
+			WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND
+				has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+			WHEN 'p' THEN NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND
+				has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+			ELSE false END)`
+	var user, lacking string
+	var reads bool
+	err := s.try(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, text, s.plain).Scan(&user, &reads, &lacking)
+	})
+	switch {
+	case err != nil:
+		return err
+	case reads:
+		return perdure.WithHint(fmt.Errorf("transactions of user %q are read-only by default: nothing can be written",
+			user), "run ALTER ROLE "+user+" RESET default_transaction_read_only, or name another user in the URL")
+	case lacking != "":
+		return perdure.WithHint(fmt.Errorf("user %q may not write to %s: nothing can be done here", user, lacking),
+			grants(s.schema, user))
+	}
+	return nil
+}
+
+// grants is what the owner of a schema does for a user who lacks rights in it.
+func grants(schema, user string) string {
+	to := " TO " + pgx.Identifier{user}.Sanitize()
+	return "as owner of the schema run GRANT USAGE ON SCHEMA " + schema + to +
+		"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + to +
+		"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + schema + to
+}
+
 // Durability is what an acknowledged write survives, as the server's settings for this user have it.
 type Durability struct {
 	Sync     string // synchronous_commit

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -225,7 +226,8 @@ func (c *conn) inspect() error {
 		return err
 	}
 	if v < 1 || v > schemaVersion {
-		return fmt.Errorf("%s has version %d, this program reads version %d: upgrade it", c.path, v, schemaVersion)
+		return perdure.WithHint(fmt.Errorf("%s has version %d; this program knows %d", c.path, v, schemaVersion),
+			"use a newer perdure")
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err

@@ -39,8 +39,8 @@ type Command interface {
 	// ends the command first.
 	Run(ctx context.Context, a Attempt) (Ended, error)
 	// Find is how an attempt ended that another process began which has died since. It waits while the command still
-	// runs. Without an end nobody knows what became of it.
-	Find(ctx context.Context, nonce string) (end Ended, known bool, err error)
+	// runs, and calls waits before. Without an end nobody knows what became of it.
+	Find(ctx context.Context, nonce string, waits func()) (end Ended, known bool, err error)
 }
 
 // Loop works through a list. Reader, File, Name, Place and Command must be set; zero bounds are none.
@@ -137,9 +137,14 @@ func (l *Loop) at(point string) {
 	}
 }
 
-func (l *Loop) report(r *record, note string) {
+func (l *Loop) report(r *record, note string) { l.tell(r, r.state, note) }
+
+// waits tells what the loop waits for.
+func (l *Loop) waits(r *record, note string) { l.tell(r, "waits", note) }
+
+func (l *Loop) tell(r *record, state State, note string) {
 	if l.Report != nil {
-		l.Report(Step{Time: time.Now(), Task: r.id, Title: r.title, Attempt: r.attempt, State: r.state, Note: note})
+		l.Report(Step{Time: time.Now(), Task: r.id, Title: r.title, Attempt: r.attempt, State: state, Note: note})
 	}
 }
 
@@ -187,10 +192,7 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 					l.MaxTime)
 				return res, nil
 			}
-			if l.Report != nil {
-				l.Report(Step{Time: time.Now(), Task: r.id, Title: r.title, Attempt: r.attempt, State: "waits",
-					Note: "for a limit, until " + r.until.Local().Format("2006-01-02 15:04:05")})
-			}
+			l.waits(r, "for a limit, until "+r.until.Local().Format("2006-01-02 15:04:05"))
 			if err := sleepUntil(ctx, r.until); err != nil {
 				return res, err
 			}

@@ -105,7 +105,7 @@ func (w *world) Run(_ context.Context, a Attempt) (Ended, error) {
 }
 
 // Find implements Command.
-func (w *world) Find(_ context.Context, nonce string) (Ended, bool, error) {
+func (w *world) Find(_ context.Context, nonce string, _ func()) (Ended, bool, error) {
 	if w.runs[nonce] { // it goes on, and ends
 		delete(w.runs, nonce)
 		for _, r := range w.list().Tasks {
@@ -243,7 +243,9 @@ func (f *fixed) Run(_ context.Context, a Attempt) (Ended, error) {
 	return e, nil
 }
 
-func (f *fixed) Find(context.Context, string) (Ended, bool, error) { return Ended{}, false, nil }
+func (f *fixed) Find(context.Context, string, func()) (Ended, bool, error) {
+	return Ended{}, false, nil
+}
 
 func TestContextHoldsTheTaskItsErrorsAndWhatWasLearned(t *testing.T) {
 	t.Parallel()

@@ -169,9 +169,9 @@ func (p *Process) show(dir string, from *int64) {
 }
 
 // Find implements Command.
-func (p *Process) Find(ctx context.Context, nonce string) (Ended, bool, error) {
+func (p *Process) Find(ctx context.Context, nonce string, waits func()) (Ended, bool, error) {
 	dir := filepath.Join(p.Folder, filepath.Base(nonce))
-	for {
+	for told := false; ; told = true {
 		end, known, err := p.ended(dir)
 		if err != nil || known {
 			return end, known, err
@@ -190,6 +190,9 @@ func (p *Process) Find(ctx context.Context, nonce string) (Ended, bool, error) {
 		if held == nil { // guard and command have ended; what it said may still say that it was done
 			end, known, err := p.ended(dir)
 			return end, known || said(end, nonce).done, err
+		}
+		if !told {
+			waits()
 		}
 		select {
 		case <-ctx.Done():

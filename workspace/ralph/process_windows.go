@@ -21,7 +21,9 @@ var errSystem = errors.New("perdure ralph runs on Linux, macOS and other Unix sy
 func (*Process) Run(context.Context, Attempt) (Ended, error) { return Ended{}, &NotStarted{errSystem} }
 
 // Find implements Command.
-func (*Process) Find(context.Context, string) (Ended, bool, error) { return Ended{}, false, errSystem }
+func (*Process) Find(context.Context, string, func()) (Ended, bool, error) {
+	return Ended{}, false, errSystem
+}
 
 // Guard is the body of a process that Process starts.
 func Guard(string, []string) error { return errSystem }

@@ -43,7 +43,9 @@ func (l *Loop) doubt(ctx context.Context, r *record, res *Result) error {
 	}
 	here := r.place == l.Place
 	if here {
-		e, known, err := l.Command.Find(ctx, r.nonce)
+		e, known, err := l.Command.Find(ctx, r.nonce, func() {
+			l.waits(r, "for its command, which a loop that was killed began and which still runs")
+		})
 		if err != nil {
 			return err
 		}

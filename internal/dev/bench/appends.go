@@ -25,6 +25,10 @@ type Appends struct {
 type Baseline struct {
 	Name string
 	Rate func(ctx context.Context, s Appends) (float64, error) // appends per second; nil: there is none
+
+	// Plain is the same as most programs do it, with a transaction for each append; nil: there is none.
+	Plain     func(ctx context.Context, s Appends) (float64, error)
+	PlainName string
 }
 
 // Run appends commits of one entry from several writers at once, and then has the floor do the same.
@@ -70,6 +74,14 @@ func (s Appends) Run(ctx context.Context, open Open, floor Baseline) (*Figures, 
 		return nil, err
 	}
 	f.Ratio = f.FloorRate / f.PerSecond
+	if floor.Plain == nil {
+		return f, nil
+	}
+	f.Plain = floor.PlainName
+	if f.PlainRate, err = floor.Plain(ctx, s); err != nil {
+		return nil, err
+	}
+	f.PlainRatio = f.PlainRate / f.PerSecond
 	return f, nil
 }
 

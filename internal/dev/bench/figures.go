@@ -31,8 +31,12 @@ type Figures struct {
 	FloorRate float64        `json:"floor_per_second,omitempty"` // measured in the same run
 	Ratio     float64        `json:"floor_ratio,omitempty"`      // how many times slower than the floor
 	CPURatio  float64        `json:"floor_cpu_ratio,omitempty"`  // and how many times the processor time
+	Plain     string         `json:"plain,omitempty"`            // what PlainRatio is to
+	PlainRate float64        `json:"plain_per_second,omitempty"` // measured in the same run
 	Rested    *Rested        `json:"rested,omitempty"`           // of dormant agents
 	Note      string         `json:"note,omitempty"`
+
+	PlainRatio float64 `json:"plain_ratio,omitempty"` // how many times slower than that
 }
 
 // Syncer is a store that counts its fsyncs.

@@ -25,6 +25,8 @@ func (r Run) Tables() []Table {
 		{"RSS MiB", func(f *Figures) string { return number(f.RSS, 1) }},
 		{"FLOOR/s", func(f *Figures) string { return number(f.FloorRate, 0) }},
 		{"RATIO", func(f *Figures) string { return number(f.Ratio, 2) }},
+		{"PLAIN/s", func(f *Figures) string { return number(f.PlainRate, 0) }},
+		{"RATIO", func(f *Figures) string { return number(f.PlainRatio, 2) }},
 		{"CPU RATIO", func(f *Figures) string { return number(f.CPURatio, 2) }},
 	}
 	t := Table{Rows: make([][]string, len(r))}
@@ -65,6 +67,9 @@ func (r Run) notes(t *Table) {
 	}
 	if len(floors) > 0 {
 		t.note("floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow", strings.Join(floors, "; "))
+	}
+	if i := slices.IndexFunc(r, func(f *Figures) bool { return f.Plain != "" }); i >= 0 {
+		t.note("plain: %s, measured in the same run", r[i].Plain)
 	}
 	for _, f := range r {
 		if f.Note != "" {

@@ -16,7 +16,7 @@ func (s *natsPlace) kind() string { return "nats" }
 func (s *natsPlace) at() string   { return s.url }
 
 func (s *natsPlace) baseline() Baseline {
-	return Baseline{"raw JetStream, a message each", s.rawAppends}
+	return Baseline{Name: "raw JetStream, a message each", Rate: s.rawAppends}
 }
 
 func (s *natsPlace) open(ctx context.Context) (perdure.Store, string, error) {

@@ -20,7 +20,7 @@ func (p *Place) Baseline() Baseline {
 		return p.server.baseline()
 	}
 	path := filepath.Join(p.Dir, "raw.db")
-	return Baseline{"raw SQLite, group commit", func(ctx context.Context, s Appends) (float64, error) {
+	return Baseline{Name: "raw SQLite, group commit", Rate: func(ctx context.Context, s Appends) (float64, error) {
 		return rawAppends(ctx, path, s)
 	}}
 }

@@ -105,7 +105,10 @@ func newSchema(u *url.URL, name string) *schemaPlace {
 func (s *schemaPlace) kind() string { return "postgres" }
 func (s *schemaPlace) at() string   { return s.url }
 
-func (s *schemaPlace) baseline() Baseline { return Baseline{"raw pgx, group commit", s.rawAppends} }
+func (s *schemaPlace) baseline() Baseline {
+	return Baseline{Name: "raw pgx, group commit", Rate: s.rawAppends, Plain: s.plainAppends,
+		PlainName: "raw pgx, a statement and a commit per append, which compares the head"}
+}
 
 func (s *schemaPlace) open(ctx context.Context) (perdure.Store, string, error) {
 	store, err := postgres.Open(ctx, s.url, postgres.Options{})
