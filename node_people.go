@@ -22,6 +22,29 @@ func WithSpeaker(ctx context.Context, by string) context.Context {
 	return context.WithValue(ctx, speakerKey{}, by)
 }
 
+type programKey struct{}
+
+// WithProgram is WithSpeaker for a program behind which no person stands: what it says is not taken at its word, and
+// taints the agent as every event of it does. A verb without words does not.
+func WithProgram(ctx context.Context, by string) context.Context {
+	return context.WithValue(WithSpeaker(ctx, by), programKey{}, true)
+}
+
+// wordless reports whether an event says that something is so, and nothing in words of whoever says it.
+func (ev *Event) wordless() bool {
+	switch x := ev.Notice.(type) {
+	case Pause:
+		return x.Note == ""
+	case Resume:
+		return x.Note == ""
+	case Cancel:
+		return x.Note == ""
+	case Grant:
+		return x.Note == ""
+	}
+	return false
+}
+
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can
 // stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
@@ -482,6 +505,9 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 	}
 	if ev.By == "" {
 		ev.By = n.Key.Name
+	}
+	if program, _ := ctx.Value(programKey{}).(bool); program && !ev.wordless() {
+		ev.Taint = true
 	}
 	e, listed, err := n.record(ctx, id, ev)
 	if err != nil {
