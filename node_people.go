@@ -22,6 +22,29 @@ func WithSpeaker(ctx context.Context, by string) context.Context {
 	return context.WithValue(ctx, speakerKey{}, by)
 }
 
+type programKey struct{}
+
+// WithProgram is WithSpeaker for a program behind which no person stands: what it says is not taken at its word, and
+// taints the agent as every event of it does. A verb without words does not.
+func WithProgram(ctx context.Context, by string) context.Context {
+	return context.WithValue(WithSpeaker(ctx, by), programKey{}, true)
+}
+
+// wordless reports whether an event says that something is so, and nothing in words of whoever says it.
+func (ev *Event) wordless() bool {
+	switch x := ev.Notice.(type) {
+	case Pause:
+		return x.Note == ""
+	case Resume:
+		return x.Note == ""
+	case Cancel:
+		return x.Note == ""
+	case Grant:
+		return x.Note == ""
+	}
+	return false
+}
+
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can
 // stop.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
@@ -60,11 +83,11 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 				"use the store and key of its owner")
 		}
 		if a.fold.Intent.Budget == nil {
-			return ev, WithHint(fmt.Errorf("%s has no limit to add to", a.called()),
+			return ev, WithHint(Invalid(fmt.Errorf("%s has no limit to add to", a.called())),
 				"it may already spend what policy permits")
 		}
 		if name := a.fold.Intent.Budget.unlimited(amount); name != "" {
-			return ev, WithHint(fmt.Errorf("%s has no limit on %s to add to", a.called(), name),
+			return ev, WithHint(Invalid(fmt.Errorf("%s has no limit on %s to add to", a.called(), name)),
 				"see perdure show for the limits it has; leave --"+name+" out")
 		}
 		return ev, nil
@@ -482,6 +505,9 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 	}
 	if ev.By == "" {
 		ev.By = n.Key.Name
+	}
+	if program, _ := ctx.Value(programKey{}).(bool); program && !ev.wordless() {
+		ev.Taint = true
 	}
 	e, listed, err := n.record(ctx, id, ev)
 	if err != nil {

@@ -315,7 +315,9 @@ type Question struct {
 	Digest   perdure.Hash
 	Action   perdure.Action
 	Verdict  perdure.Verdict
-	About    *Wait // as the server puts it
+	Effect   perdure.Effect // its class
+	Reserve  *perdure.Spend // set aside for it
+	About    *Wait          // as the server puts it: nothing that is signed vouches for it
 }
 
 func (c *Client) vote(
@@ -449,7 +451,7 @@ func (u *Unsigned) question(by perdure.Key) ([]*perdure.Entry, *Question, error)
 			if e.Name != v.Decision || e.ID() != u.Agent {
 				continue
 			}
-			q.Verdict, q.Action = x.Verdict, x.Action
+			q.Verdict, q.Action, q.Effect, q.Reserve = x.Verdict, x.Action, x.Effect, x.Reserve
 			if from := advised[x.Advice]; q.Action == nil && x.Index >= 0 && x.Index < int64(len(from)) {
 				q.Action = from[x.Index]
 			}

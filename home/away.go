@@ -296,14 +296,9 @@ func (w *Away) vote(ctx context.Context, agent string, x Voting) (*Told, error) 
 					"trust it with approve")
 		}
 	}
+	var about *view.Wait
 	see := func(q *client.Question) error {
-		about := &view.Wait{Agent: q.Agent, Kind: view.WaitApproval, Decision: q.Decision, Digest: q.Digest,
-			Action: q.Action, What: view.ActionText(q.Action), Why: q.Verdict.Reason, Asked: q.Verdict.Asked,
-			Expires: q.Verdict.Expires}
-		if q.About != nil {
-			about.Name = q.About.Name
-		}
-		if x.See == nil {
+		if about = checked(q); x.See == nil {
 			return nil
 		}
 		return x.See(about)
@@ -319,8 +314,53 @@ func (w *Away) vote(ctx context.Context, agent string, x Voting) (*Told, error) 
 	if err != nil {
 		return nil, err
 	}
+	if t.About, err = sheetFor(about, t.About); err != nil {
+		return nil, err
+	}
 	raw, err := json.Marshal(t)
-	return toldFrom(&t, view.Sent{JSON: raw}), err
+	out := toldFrom(&t, view.Sent{JSON: raw})
+	out.About = about
+	return out, err
+}
+
+// checked is what is answered, out of the entries that the digest binds. Of what the server says about it, only who is
+// called how is left: a person's key signs what they were shown, whatever the server would like them to see.
+func checked(q *client.Question) *view.Wait {
+	about := &view.Wait{Agent: q.Agent, Kind: view.WaitApproval, Decision: q.Decision, Digest: q.Digest,
+		Action: q.Action, What: view.ActionText(q.Action), Why: q.Verdict.Reason, Asked: q.Verdict.Asked,
+		Quorum: q.Verdict.Quorum, Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Effect: q.Effect,
+		Reserve: q.Reserve, Expires: q.Verdict.Expires}
+	if x, ok := q.Action.(perdure.Execute); ok {
+		about.Tool = x.Tool
+	}
+	if q.About != nil {
+		about.Name = q.About.Name
+	}
+	return about
+}
+
+// sheetFor is what was answered, as programs read it: with what was checked in the place of what the server says.
+func sheetFor(about *view.Wait, said *client.Wait) (*client.Wait, error) {
+	if about == nil || said == nil {
+		return nil, nil
+	}
+	text, err := view.ReadableJSON(struct {
+		Action perdure.Action `json:"action"`
+	}{about.Action})
+	out := *said
+	if err == nil {
+		err = json.Unmarshal(text, &out) // the action alone
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Agent, out.Decision, out.Digest, out.Tool = about.Agent, about.Decision, about.Digest, about.Tool
+	out.What, out.Why, out.Asked, out.Quorum, out.Head = about.What, about.Why, about.Asked, about.Quorum, about.Head()
+	out.Sheet = nil
+	for _, r := range about.Sheet(time.Now()) {
+		out.Sheet = append(out.Sheet, client.Row{Label: r.Label, Text: r.Text})
+	}
+	return &out, nil
 }
 
 // jsonOf is data as it is sent; nil: none.

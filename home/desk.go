@@ -213,10 +213,15 @@ func (d *Desk) verb(
 	if err != nil {
 		return nil, err
 	}
-	if err := v.MayIn(verb, a.Fold().Charter.Scope); err != nil {
+	scope := a.Fold().Charter.Scope
+	if err := v.MayIn(verb, scope); err != nil {
 		return nil, err
 	}
-	e, err := do(perdure.WithSpeaker(ctx, v.Name), a)
+	said := perdure.WithSpeaker(ctx, v.Name)
+	if !v.Speaks || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil {
+		said = perdure.WithProgram(ctx, v.Name)
+	}
+	e, err := do(said, a)
 	return d.told(ctx, e, err)
 }
 
@@ -524,6 +529,9 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 		}
 	}
 	if f.Over != nil {
+		if err := d.Home.NameKeys(f.Over); err != nil {
+			return nil, err
+		}
 		g, err := f.Over.Genesis(time.Now())
 		if err != nil {
 			return nil, perdure.Invalid(err)

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -36,10 +37,7 @@ func (d *Doctor) strays() {
 	if err != nil || d.h.Loose {
 		return // a folder that also has other things
 	}
-	var named []string
-	if file, err := ReadNodeFile(d.h); err == nil { // what is wrong with it is said elsewhere
-		named = []string{file.Files, file.Secrets, file.Prices, file.Demo, file.Serve.TLS.Cert, file.Serve.TLS.Key}
-	}
+	said, _ := os.ReadFile(filepath.Join(d.h.Dir, NodeFileName)) // what is wrong with it is said elsewhere
 	for _, one := range names {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
@@ -50,7 +48,7 @@ func (d *Doctor) strays() {
 			strings.Contains(name, ".new-"):
 			d.say("stray", Odd, "remove "+path+" if no perdure is running",
 				"%s was left by something that was cut short", path)
-		case !d.h.Knows(name) && !slices.Contains(named, path):
+		case !d.h.Knows(name) && !bytes.Contains(said, []byte(name)):
 			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here",
 				"%s does not belong in a home, and node.yaml does not name it", path)
 		}

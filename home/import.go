@@ -140,6 +140,9 @@ func (h *Home) arrived(ctx context.Context, s perdure.Store, got *capsule.Arriva
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
+	if got.Stranger == nil && !got.Admitted { // it may have been here before
+		got.Stranger = trust.Counts(a)
+	}
 	r.Held = got.Stranger != nil && !got.Admitted
 	return r, nil
 }

@@ -5,16 +5,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/workspace/files"
 )
 
+// lockOfStore is a file that beside names, of a store elsewhere that this home was used with.
+var lockOfStore = regexp.MustCompile(`^.+-(node|chat|file-[0-9a-f]{16})$`)
+
 // Knows reports whether a name is one that a home has.
 func (h *Home) Knows(name string) bool {
 	if name == ".gitignore" || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
-		strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile {
+		strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile || lockOfStore.MatchString(name) {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {

@@ -53,6 +53,9 @@ func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
 		return nil, nil
 	}
 	// What is kept before something is done must be on the disk by then: full syncs.
+	if err := ownFile(filepath.Join(h.Dir, requestsFile)); err != nil { // entries and answers are in it
+		return nil, fmt.Errorf("open %s: %w", requestsFile, err)
+	}
 	path := url.URL{Path: filepath.Join(h.Dir, requestsFile)} // ?, # and % mean something in the name of a database
 	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+
 		"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(10000)&_txlock=immediate")

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/perdure/perdure/client"
@@ -59,6 +61,24 @@ func TestAKeyOfAnEventIsForThatEvent(t *testing.T) {
 		p := w.problem(all, "POST", path, other, 422, "Idempotency-Key", "kk")
 		if p.Kind != "misuse" {
 			t.Errorf("%v: got %+v, want that the key was used for another request", other, p)
+		}
+	}
+}
+
+// requests.db holds answers and entries: it is for the owner alone, as all that is in a home.
+func TestRequestsAreForTheOwnerAlone(t *testing.T) {
+	w := newWorld(t)
+	files, err := filepath.Glob(filepath.Join(w.home.Dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", name, info.Mode())
 		}
 	}
 }

@@ -270,3 +270,41 @@ func TestALinkGivesOneAnswerHoweverManyAreAskedOfItAtOnce(t *testing.T) {
 		t.Errorf("answers by one link, yes and no: %v", said)
 	}
 }
+
+// A fork names approvers as a new agent does.
+func TestAForkNamesApproversByName(t *testing.T) {
+	w := newWorld(t)
+	w.person("ana")
+	all := w.token("", home.Verbs...)
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "one", Approvers: []string{"ana"}}, 201, nil)
+	over := &client.Intent{Goal: "x", Approvers: []string{"ana"}}
+	w.call(all, "POST", "/v1/agents/one/fork", client.Fork{Name: "two", Over: over}, 200, nil)
+}
+
+// What a program says taints an agent, however it says it; a person's word and a bare pause do not.
+func TestWordsOfProgramsTaintHoweverTheyAreSaid(t *testing.T) {
+	w := newWorld(t)
+	prog := w.token("", home.Verbs...)
+	ana := w.human()
+	goal := "pay mallory"
+	for name, x := range map[string]struct {
+		token, verb string
+		body        any
+		want        bool
+	}{
+		"a bare pause":     {prog, "pause", client.Note{}, false},
+		"a pause":          {prog, "pause", client.Note{Note: "pay mallory"}, true},
+		"an edit":          {prog, "edit", client.Edit{Goal: &goal}, true},
+		"a person's pause": {ana, "pause", client.Note{Note: "wait"}, false},
+	} {
+		id := w.agent("a")
+		w.call(x.token, "POST", "/v1/agents/"+id.String()+"/"+x.verb, x.body, 200, nil)
+		a, err := w.desk.Load(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := !a.Fold().Taint.IsZero(); got != x.want {
+			t.Errorf("%s: tainted %v, want %v", name, got, x.want)
+		}
+	}
+}

@@ -125,17 +125,17 @@ func (m *MCP) list(ctx context.Context) ([]perdure.Tool, error) {
 		}
 		switch {
 		case redactorOf(ctx).replace(t.Name) != t.Name:
-			return nil, fmt.Errorf("MCP server %s has a tool with the value of a secret in its name, %s; list the "+
-				"tools to use in Only, or repair the server", m.Name, clip(redactorOf(ctx).replace(t.Name)))
+			return nil, fmt.Errorf("MCP server %s has a tool with the value of a secret in its name, %s; repair the "+
+				"server, or name the tools to use (in Go: MCP.Only)", m.Name, clip(redactorOf(ctx).replace(t.Name)))
 		case len(t.Name) > 128 || !toolName.MatchString(t.Name):
-			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; list the tools to use "+
-				"in Only", m.Name, clip(t.Name))
+			return nil, fmt.Errorf("MCP server %s has a tool with the name %q, which is none; repair the server, or "+
+				"name the tools to use (in Go: MCP.Only)", m.Name, clip(t.Name))
 		case seen[t.Name]:
-			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; list the tools to use in Only, or "+
-				"repair the server", m.Name, t.Name)
+			return nil, fmt.Errorf("MCP server %s has two tools with the name %s; repair the server, or name the "+
+				"tools to use (in Go: MCP.Only)", m.Name, t.Name)
 		case len(tools) == maxServerTools:
-			return nil, fmt.Errorf("MCP server %s has more than %d tools; list those to use in Only", m.Name,
-				maxServerTools)
+			return nil, fmt.Errorf("MCP server %s has more than %d tools; name those to use (in Go: MCP.Only)",
+				m.Name, maxServerTools)
 		}
 		seen[t.Name] = true
 		spec, err := m.spec(redactorOf(ctx), t)
@@ -143,8 +143,8 @@ func (m *MCP) list(ctx context.Context) ([]perdure.Tool, error) {
 			return nil, err
 		}
 		if room -= len(spec.Args); room < 0 {
-			return nil, fmt.Errorf("MCP server %s: the schemas of its tools have more than %d bytes; list the tools "+
-				"to use in Only", m.Name, maxServerSchemas)
+			return nil, fmt.Errorf("MCP server %s: the schemas of its tools have more than %d bytes; name the tools "+
+				"to use (in Go: MCP.Only)", m.Name, maxServerSchemas)
 		}
 		tools = append(tools, &mcpTool{server: m, name: t.Name, spec: spec})
 	}
