@@ -238,8 +238,38 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 		}
 		p := newPatient(w, s.Limits.WriteStall)
 		defer p.hasten() // what is left of the answer is written when this returns
-		next.ServeHTTP(p, r)
+		ctx, stop := s.whileGood(r, verb)
+		defer stop()
+		next.ServeHTTP(p, r.WithContext(ctx))
 	})
+}
+
+// whileGood is the context of a request that may go on for long, such as a stream: it ends when whoever asks may not
+// any more, as tails do. Stop must be called in the end.
+func (s *Server) whileGood(r *http.Request, verb string) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		beat := time.NewTicker(s.Limits.Heartbeat)
+		defer beat.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+			}
+			v, err := s.who(r)
+			if err != nil || !v.MayEverywhere(verb) {
+				cancel()
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-gone
+	}
 }
 
 // peerOf is where a request comes from, without its port.
