@@ -209,25 +209,20 @@ func (t *tidings) low() []notify.Event {
 	if left == nil || f.Ended != nil {
 		return nil
 	}
-	b, limit := f.Limit(), int64(0)
-	low := ""
+	b := f.Limit()
+	var all []notify.Event
 	for _, x := range []struct {
 		name        string
 		limit, left *int64
 	}{{"cost", b.Cost, left.Cost}, {"tokens", b.Tokens, left.Tokens}, {"calls", b.Calls, left.Calls}} {
-		if x.limit == nil {
+		if x.limit == nil || *x.left > *x.limit/lowShare {
 			continue
 		}
-		if limit += *x.limit; *x.left*lowShare <= *x.limit && low == "" {
-			low = fmt.Sprintf("%d of %d %s", *x.left, *x.limit, x.name)
-		}
+		d := t.data("has little of its budget left: %d of %d %s", *x.left, *x.limit, x.name)
+		d.Answer = "perdure grant " + view.Callable(t.a)
+		e := t.event(notify.BudgetLow, d)
+		e.ID, e.Once = fmt.Sprintf("%s-%s-%s-%d", t.a.ID(), notify.BudgetLow, x.name, *x.limit), true
+		all = append(all, e)
 	}
-	if low == "" {
-		return nil
-	}
-	d := t.data("has little of its budget left: %s", low)
-	d.Answer = "perdure grant " + view.Callable(t.a)
-	e := t.event(notify.BudgetLow, d)
-	e.ID, e.Once = fmt.Sprintf("%s-%s-%d", t.a.ID(), notify.BudgetLow, limit), true
-	return []notify.Event{e}
+	return all
 }

@@ -232,3 +232,48 @@ func TestPeopleAreToldWhoIsReallyAsked(t *testing.T) {
 		t.Errorf("got %q, want the approvers by name", got)
 	}
 }
+
+// Little is left of the calls, and later of the tokens: a destination is told each, as it goes by the id of the event.
+func TestEachLimitThatIsLowIsTold(t *testing.T) {
+	tokens, calls := int64(240), int64(5)
+	x := newHeralded(t, nil, pay(t, "1"), pay(t, "2"), pay(t, "3"), pay(t, "4"),
+		perdure.Sleep{Trigger: perdure.After{Millis: 1 << 40}})
+	a, err := x.n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop",
+		Budget: &perdure.Budget{Tokens: &tokens, Calls: &calls}}, Charter: perdure.Charter{Scope: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]map[string]bool{} // by id, which limits
+	for range 40 {
+		if _, err := x.n.Cycle(t.Context(), a.ID()); err != nil {
+			t.Fatal(err)
+		}
+		for item, err := range x.n.Store.(perdure.Feeder).Feed(t.Context(), x.at) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.at = item.Cursor
+			events, err := x.h.derive(t.Context(), item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Kind() != notify.BudgetLow {
+					continue
+				}
+				if said[e.ID] == nil {
+					said[e.ID] = map[string]bool{}
+				}
+				said[e.ID][e.Data.Summary[strings.LastIndexByte(e.Data.Summary, ' ')+1:]] = true
+			}
+		}
+	}
+	for id, limits := range said {
+		if len(limits) > 1 {
+			t.Errorf("event %s, which is sent once, tells of %v", id, limits)
+		}
+	}
+	if len(said) != 2 {
+		t.Errorf("told of %v, want of calls and of tokens", said)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,9 @@ const (
 	maxAfter = time.Hour
 )
 
+// credentials are addresses outside of the local link at which machines in a cloud ask for their credentials.
+var credentials = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
+
 // guarded is a dialer that connects to public addresses alone, or also to private ones. Where machines in a cloud ask
 // for their credentials (169.254.169.254) nobody is notified either way.
 func guarded(private bool) *net.Dialer {
@@ -54,7 +58,8 @@ func guarded(private bool) *net.Dialer {
 			if err != nil {
 				return err
 			}
-			if a := to.Addr().Unmap(); a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
+			if a := to.Addr().Unmap(); a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() ||
+				slices.Contains(credentials, a.WithZone("")) {
 				return fmt.Errorf("%w: %s", ssrf.ErrProhibitedIP, a)
 			}
 			return nil

@@ -489,13 +489,15 @@ func TestPrivateAddressesAreRefusedUnlessAllowed(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
-	meta, err := NewHTTP(HTTP{URL: "http://169.254.169.254/latest", Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f *Failure
-	if err := meta.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final {
-		t.Errorf("credentials of a cloud, with private addresses allowed: %v", err)
+	for _, at := range []string{"169.254.169.254", "[fd00:ec2::254]", "100.100.100.200"} {
+		meta, err := NewHTTP(HTTP{URL: "http://" + at + "/latest", Private: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f *Failure
+		if err := meta.Send(t.Context(), sample()); !errors.As(err, &f) || !f.Final {
+			t.Errorf("credentials of a cloud at %s, with private addresses allowed: %v", at, err)
+		}
 	}
 	if hit {
 		t.Error("it was connected to")
