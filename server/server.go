@@ -152,6 +152,7 @@ func (s *Server) register(mux *http.ServeMux) {
 		"problems (RFC 9457)."
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath = "", "", "/openapi"
 	c.CreateHooks = nil // no $schema in every answer
+	c.Servers = []*huma.Server{{URL: "/", Description: "where this description is served"}}
 	c.Formats = formats()
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "a token of perdure token new"},

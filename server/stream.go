@@ -113,13 +113,14 @@ type reader struct {
 	w   http.ResponseWriter
 	c   *http.ResponseController
 
-	feed  perdure.Hash
-	at    perdure.Cursor
-	past  []byte // what to begin with
-	told  bool   // that the agent has ended
-	seen  map[perdure.AgentID]bool
-	since time.Time // when what is there for the visitor was last found out
-	beat  *time.Ticker
+	feed    perdure.Hash
+	at      perdure.Cursor
+	past    []byte // what to begin with
+	told    bool   // that the agent has ended
+	seen    map[perdure.AgentID]bool
+	since   time.Time // when what is there for the visitor was last found out
+	beat    *time.Ticker
+	checked time.Time // when the reader was found to be one who may read
 }
 
 // begin finds where the stream begins.
@@ -197,7 +198,7 @@ func (r *reader) run(ctx context.Context) {
 		return
 	}
 	r.past = nil
-	r.beat = time.NewTicker(r.s.Limits.Heartbeat)
+	r.beat, r.checked = time.NewTicker(r.s.Limits.Heartbeat), time.Now()
 	defer r.beat.Stop()
 	for {
 		more, err := r.catchUp(ctx)
@@ -218,14 +219,15 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
+// recheckAfter is for how long a reader is sent things without a look whether they may still read.
+const recheckAfter = 2 * time.Second
+
 // due rechecks the reader when it is time, however much there is to send.
 func (r *reader) due(ctx context.Context) error {
-	select {
-	case <-r.beat.C:
-		return r.recheck(ctx)
-	default:
+	if time.Since(r.checked) < min(recheckAfter, r.s.Limits.Heartbeat) {
 		return nil
 	}
+	return r.recheck(ctx)
 }
 
 // recheck finds out anew who reads, and what they may: tokens are revoked, expire and are changed, agents change scope.
@@ -240,7 +242,7 @@ func (r *reader) recheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.who, r.seen = v, nil
+	r.who, r.seen, r.checked = v, nil, time.Now()
 	return nil
 }
 
