@@ -2,9 +2,9 @@
 // agent, one with a task is told to it, and the task is a view of the agent's memory. It keeps nothing of its own.
 //
 // A client sees only the agents that it started this way (with a person's token, that the person started), and the
-// owner of the home all of these. What policy asks a person about is not the client's to answer: such a task is in state
-// auth-required until somebody here approves or denies. A question of the agent makes it input-required, and a client
-// answers it for the person whose token it has; what a program says is no answer.
+// owner of the home all of these. What policy asks a person about is not the client's to answer: such a task is in
+// state auth-required until somebody here approves or denies. A question of the agent makes it input-required, and a
+// client answers it for the person whose token it has; what a program says is no answer.
 package a2a
 
 import (
