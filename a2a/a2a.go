@@ -1,14 +1,17 @@
 // Package a2a serves the agents of a home as tasks of the Agent2Agent protocol: a message without a task starts an
 // agent, one with a task is told to it, and the task is a view of the agent's memory. It keeps nothing of its own.
 //
-// A client sees only the agents that were started this way. What policy asks a person about is not the client's to
-// answer: such a task is in state auth-required until somebody here approves or denies. A question of the agent makes
-// it input-required, and a client answers it for the person whose token it has; what a program says is no answer.
+// A client sees only the agents that it started this way (with a person's token, that the person started), and the
+// owner of the home all of these. What policy asks a person about is not the client's to answer: such a task is in
+// state auth-required until somebody here approves or denies. A question of the agent makes it input-required, and a
+// client answers it for the person whose token it has; what a program says is no answer.
 package a2a
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -60,7 +63,21 @@ func (s *Server) visitor(ctx context.Context) (*home.Visitor, error) {
 const (
 	contextLabel = "a2a-context"
 	messageLabel = "a2a-message"
+	clientLabel  = "a2a-client"
 )
+
+// client is the label of whose tasks a visitor sees; empty: those of everybody, for the owner of the home.
+func client(v *home.Visitor) string {
+	id := v.ID()
+	if id == "owner" {
+		return ""
+	}
+	if v.Person != nil { // with whichever of their tokens
+		id = "key " + v.Person.Key().String()
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
 
 const (
 	// maxWait is how long a message waits for the agent to rest.
@@ -143,7 +160,8 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if a, err = s.Desk.Agent(ctx, v, agent.String()); err != nil {
 		return nil, "", wrong(err)
 	}
-	if a.Fold().Intent.Labels[contextLabel] == "" {
+	labels := a.Fold().Intent.Labels
+	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who {
 		return nil, "", a2a.ErrTaskNotFound
 	}
 	return a, a.Standing(trust, s.Node.Place, time.Now()), nil
@@ -318,6 +336,9 @@ func (s *Server) start(ctx context.Context, m *a2a.Message, goal string, inputs 
 	}
 	f := home.IntentFile{Goal: goal, Inputs: inputs,
 		Labels: map[string]string{contextLabel: cmp.Or(m.ContextID, m.ID), messageLabel: m.ID}}
+	if who := client(v); who != "" {
+		f.Labels[clientLabel] = who
+	}
 	a, err := s.Desk.CreateOnce(ctx, v, &f, "a2a "+m.ID)
 	if err != nil {
 		return "", wrong(err)
@@ -500,15 +521,22 @@ func (tasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequ
 	return nil, a2a.ErrExtendedCardNotConfigured
 }
 
-// ids are the agents that are tasks, of one context or of all, ascending.
+// ids are the agents that are tasks of whoever asks, of one context or of all, ascending.
 func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
 	l, err := view.Lister(s.Store)
 	if err != nil {
 		return nil, err
 	}
-	f := perdure.Filter{}
+	v, err := s.visitor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := perdure.Filter{Labels: map[string]string{}}
 	if of != "" {
-		f.Labels = map[string]string{contextLabel: of}
+		f.Labels[contextLabel] = of
+	}
+	if who := client(v); who != "" {
+		f.Labels[clientLabel] = who
 	}
 	for one, err := range l.List(ctx, f) {
 		if err != nil {

@@ -301,3 +301,33 @@ func TestAMessageStartsOneAgentPerClient(t *testing.T) {
 		}
 	})
 }
+
+func TestAClientSeesItsOwnTasksAlone(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, _ *perdure.Node, g *gate) {
+		g.visitor = program("one")
+		req := message("say hello", nil)
+		req.Config = &proto.SendMessageConfig{ReturnImmediately: true}
+		res, err := c.SendMessage(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := res.(*proto.Task).ID
+		for name, want := range map[string]int{"one": 1, "two": 0} {
+			g.visitor = program(name)
+			all, err := c.ListTasks(ctx, &proto.ListTasksRequest{})
+			if err != nil || len(all.Tasks) != want || all.TotalSize != want {
+				t.Errorf("%s lists %+v, %v; want %d", name, all, err, want)
+			}
+			if _, err := c.GetTask(ctx, &proto.GetTaskRequest{ID: id}); (err == nil) != (want == 1) {
+				t.Errorf("%s gets it: %v", name, err)
+			}
+		}
+		g.visitor = program("two")
+		if _, err := c.CancelTask(ctx, &proto.CancelTaskRequest{ID: id}); !errors.Is(err, proto.ErrTaskNotFound) {
+			t.Errorf("another client cancels it: %v", err)
+		}
+		if _, err := c.SendMessage(ctx, message("more", &proto.Task{ID: id})); err == nil {
+			t.Error("another client speaks to it")
+		}
+	})
+}

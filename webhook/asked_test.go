@@ -112,7 +112,8 @@ func TestTheNextQuestionIsAnsweredWithoutItsName(t *testing.T) {
 	s.run(id)
 	asked := s.load(id).Sleep.Since.Go()
 	time.Sleep(time.Until(asked.Truncate(time.Second).Add(time.Second))) // posts name seconds
-	if got := s.postAs("ana", path, `{"approved":true,"feedback":"stop"}`, "next", time.Now()); got.Status != "resuming" {
+	got := s.postAs("ana", path, `{"approved":true,"feedback":"stop"}`, "next", time.Now())
+	if got.Status != "resuming" {
 		t.Errorf("an answer: %+v", got)
 	}
 	if f := s.run(id); f.Ended == nil {
