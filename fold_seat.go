@@ -9,8 +9,8 @@ import (
 
 // Seat says where effects that must happen once may be decided: in one store, by its own id. Nodes that share the store
 // take over from each other without ceremony. A copy of the agent in another store, or of the store itself, lacks the
-// seat: it may look, think and repeat what can be repeated, but decides no once effect, creates no child and does not
-// end the agent until the seat is handed over to it, or its owner takes it.
+// seat: it may look, think and repeat what can be repeated, but decides no once effect and creates no child until the
+// seat is handed over to it, or its owner takes it.
 type Seat struct {
 	Claim Hash  `canon:"1,claim"`          // the entry that says so
 	At    Hash  `canon:"2,at"`             // the id of the store; that of the one that handed it over, while Given
@@ -163,12 +163,11 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	return nil
 }
 
-// sits reports whether an action that is not to happen in two copies, or that binds all of them, may be decided here.
-// If not, it returns the step that takes a seat nobody has, or says in rest what keeps it waiting. An agent that has no
-// seat yet need not have one to end.
+// sits reports whether an action that is not to happen in two copies may be decided here. If not, it returns the step
+// that takes a seat nobody has, or says in rest what keeps it waiting.
 func (f *Fold) sits(c *Capabilities, a Action, rest *Idle) (Step, bool) {
 	switch {
-	case c.Seat.IsZero() || f.rehearses() || !c.bound(a) && (!final(a) || len(f.Seats) == 0):
+	case c.Seat.IsZero() || f.rehearses() || !c.bound(a):
 		return nil, true
 	case len(f.Seats) == 0:
 		return sitStep{}, false
@@ -217,20 +216,6 @@ func (c *Capabilities) bound(a Action) bool {
 	case Delegate:
 		return true
 	case Mutate, Sleep, Wake, End:
-	}
-	return false
-}
-
-// final reports whether an action binds every copy of an agent for good: an end, and bounds, which only ever become
-// narrower. The advisor of a copy may not know what is going on where the seat is, and cannot take it back. What people
-// say is no action: they end an agent wherever they are.
-func final(a Action) bool {
-	switch x := a.(type) {
-	case End:
-		return true
-	case Mutate:
-		return x.Scope != nil || x.Budget != nil || x.Deadline != 0 || x.Tools != nil || x.Depth != nil
-	case Execute, Delegate, Sleep, Wake:
 	}
 	return false
 }

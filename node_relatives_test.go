@@ -46,9 +46,6 @@ func family(t *testing.T, s perdure.Store) (n *perdure.Node, parent, child perdu
 func TestAParentHearsOfAnEndedChildThatArrives(t *testing.T) {
 	here, there := new(perdure.MemStore), new(perdure.MemStore)
 	n, parent, child := family(t, here)
-	if err := n.GiveSeat(t.Context(), child, perdure.Key{}, ""); err != nil {
-		t.Fatal(err)
-	}
 	copyTo(t, here, there, child)
 	away := &perdure.Node{Store: there, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Advisors: n.Advisors}
 	run(t, away, child)
@@ -71,9 +68,6 @@ func TestAParentHearsOfAnEndedChildThatArrives(t *testing.T) {
 func TestAParentThatArrivesHearsOfItsEndedChild(t *testing.T) {
 	here, there := new(perdure.MemStore), new(perdure.MemStore)
 	n, parent, child := family(t, here)
-	if err := n.GiveSeat(t.Context(), child, perdure.Key{}, ""); err != nil {
-		t.Fatal(err)
-	}
 	copyTo(t, here, there, child)
 	away := &perdure.Node{Store: there, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Advisors: n.Advisors}
 	run(t, away, child)

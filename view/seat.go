@@ -1,12 +1,10 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/phase"
 )
 
 // Where a seat is, seen from a store.
@@ -83,9 +81,7 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Ha
 		add(Wait{Kind: WaitSeat, What: SeatText(f, at), Since: f.Updated, Answer: take, Others: others})
 	case SeatElsewhere:
 		d := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).Doing()
-		here := perdure.Capabilities{All: true, Trust: t, Seat: cmp.Or(at, perdure.HashOf(nil))} // only the tool knows
-		idle, waits := perdure.Plan(a, here, now).(perdure.Idle)
-		if d.What != phase.StepDecide || !waits || !idle.Is(phase.RestElsewhere) {
+		if d.What != "decide" || !bound(d.Action) {
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take, Others: others,
@@ -101,4 +97,13 @@ const twice = "decided in two copies, so it may have happened twice"
 // TakenBy says who may take the seat of an agent that the key here does not own.
 func TakenBy(f *perdure.Fold) string {
 	return "only its owner, key " + f.Charter.Owner.Short() + ", can take the seat: with that key, perdure seat take"
+}
+
+// bound reports whether an action may need the seat; only the tool itself knows.
+func bound(a perdure.Action) bool {
+	switch a.(type) {
+	case perdure.Execute, perdure.Delegate:
+		return true
+	}
+	return false
 }
