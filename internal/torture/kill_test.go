@@ -154,7 +154,7 @@ func killParts() []part {
 		{name: "kills at system calls", round: killedAtCalls, needs: needsStrace, sabotage: "a hasty acknowledgement",
 			tries: 20},
 		{name: "stopped past deadlines", round: stopped, needs: needsLinux, sabotage: "a tool that begins late",
-			tries: 5},
+			tries: 20},
 		{name: "writer stopped in a write", round: stoppedWriter, needs: needsOrphans, sabotage: "it goes on"},
 	}
 }
