@@ -111,7 +111,11 @@ func (p *page) do(name, text, do string) { p.rows = append(p.rows, PageRow{name,
 // bounds prints what the agent may do.
 func (p *page) bounds() {
 	in := &p.Intent
-	p.row("scope", "%s, owned by %s", p.Charter.Scope, p.Owner)
+	claims := ""
+	if slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitHeld }) {
+		claims = ", by its own account: it does not count here"
+	}
+	p.row("scope", "%s, owned by %s%s", p.Charter.Scope, p.Owner, claims)
 	if len(p.Charter.Approvers) > 0 {
 		var names []string
 		for _, k := range p.Charter.Approvers {
