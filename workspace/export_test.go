@@ -14,3 +14,12 @@ func (ix *Index) Holds(ctx context.Context, word string) (text, token bool) {
 	_ = c.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM temp.vocabulary WHERE term=?)", word).Scan(&token)
 	return text, token
 }
+
+// FindSince is Find as a frequent word alone is looked for: among the items from one on, first.
+func (r *Reader) FindSince(ctx context.Context, s Search, since int64) ([]*Found, error) {
+	f, err := r.newFinder(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	return f.byWords(ctx, &searching{terms: ask(s.Text).terms, since: since})
+}

@@ -261,8 +261,13 @@ func (f *finder) byWords(ctx context.Context, p *searching) ([]*Found, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(found) >= f.s.Limit || seen < k || k > mostCandidates {
+		switch {
+		case len(found) >= f.s.Limit || k > mostCandidates:
 			return found, nil
+		case seen < k && p.since == 0:
+			return found, nil
+		case seen < k: // of the newest the reader sees too few, or asked for others
+			p.since = 0
 		}
 	}
 }

@@ -130,6 +130,25 @@ func TestSearchesAreFiltered(t *testing.T) {
 	}
 }
 
+// Of what a frequent word finds, the newest are looked at first. Where those are not what was asked for, all are.
+func TestWhatTheNewestTextsLackIsFoundInOlderOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	r := w.as("coder")
+	w.write(r, workspace.Draft{Path: "plans/old.md", Text: "Ship the widget.\n"})
+	for i := range 3 {
+		w.write(r, workspace.Draft{Path: fmt.Sprintf("decisions/%d.md", i), Text: "Use the blue widget.\n"})
+	}
+	ask := workspace.Search{Text: "widget", Kinds: []string{workspace.KindPlan}, Limit: 1}
+	if _, err := w.Owner().Find(t.Context(), ask); err != nil { // the index follows
+		t.Fatal(err)
+	}
+	found, err := w.Owner().FindSince(t.Context(), ask, 1<<40)
+	if err != nil || len(found) != 1 || found[0].Path != "plans/old.md" {
+		t.Errorf("found %v, %v; want the plan, which is older", found, err)
+	}
+}
+
 // What has expired and what was pruned is not in the index any more, in no part of its file.
 func TestWhatIsGoneLeavesTheIndex(t *testing.T) {
 	t.Parallel()
