@@ -80,10 +80,10 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 		return false
 	}
 	key := func(k Key) Key { return k } // whose it is, only a node can tell
-	yes, no := q.count(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) }, key)
+	s := q.tally(e.Time, func(v *Vote) bool { return v.Approve == named(v.Event) }, key)
 	digest, err := effectDigest(f.Agent, q.Decision, action)
 	switch {
-	case no: // the approvals are used up all the same: whoever decided may have acted
+	case s.Refused: // the approvals are used up all the same: whoever decided may have acted
 		f.conflict(e, "a person refused what this decision allows: the refusal stands")
 		asks := mine(f, f.Asks, &f.own.asks)
 		asks[i].Votes = slices.DeleteFunc(slices.Clone(q.Votes), func(v Vote) bool { return v.Approve })
@@ -92,7 +92,7 @@ func (f *Fold) useApprovals(e *Entry, d *Decision, action Action) bool {
 	case err != nil || digest != q.Digest:
 		f.conflict(e, "approval used for something else than was asked: the decision does not count")
 		return false
-	case int64(len(yes)) < max(q.Verdict.Quorum, 1):
+	case s.Lacks > 0:
 		f.conflict(e, "decision with fewer approvals than were asked for: it does not count")
 		return false
 	}

@@ -138,8 +138,7 @@ func TestEveryListIsBounded(t *testing.T) {
 			w.put(Event{Name: "vote", Notice: Approval{Decision: ask.Name, Digest: digest, Approve: i != 4*maxVotes}},
 				w.key(i))
 		}, len: func(f *Fold) int { return len(f.Asks[0].Votes) }, want: func(f *Fold) bool {
-			_, no := f.Asks[0].count(f.Updated, func(*Vote) bool { return true }, func(k Key) Key { return k })
-			return no
+			return (&Capabilities{}).tally(f, &f.Asks[0], f.Updated).Refused
 		}},
 		{name: "owed", limit: maxOwed, n: 4 * maxOwed, write: func(w *attack, i int) {
 			if i%2 == 0 {

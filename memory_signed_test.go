@@ -89,7 +89,7 @@ func TestTallyGoesByTheClock(t *testing.T) {
 			Asked: []string{"cy"}}},
 	}}
 	for after, want := range map[time.Duration]int{0: 0, time.Hour: 1} {
-		if yes, _ := trust.Tally(f, q, later(after)); yes != want {
+		if yes := len(trust.Tally(f, q, later(after)).Votes); yes != want {
 			t.Errorf("after %v: %d approve, want %d", after, yes, want)
 		}
 	}

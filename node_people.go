@@ -385,28 +385,19 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		}
 		mine = mine || v.Origin == by && v.Approve
 	}
-	if said, by := n.answered(f, q, TimeOf(now)); len(by) > 0 && !(mine && said && !approve) {
-		return nil, already(said, "by "+strings.Join(by, " and "))
+	if s := n.trust().Tally(f, q, now); s.Answered() && !(mine && !s.Refused && !approve) {
+		return nil, already(!s.Refused, "by "+n.voters(s.Votes))
 	}
 	return q, nil
 }
 
-// answered is how a question was decided that no node has acted on yet, and by whom; nobody: it was not.
-func (n *Node) answered(f *Fold, q *Asking, t Time) (approved bool, by []string) {
-	q = q.by(t)
-	trust := n.trust()
-	yes, no := q.count(t, func(v *Vote) bool { return trust.MayAnswer(f, q, v.Origin) },
-		func(k Key) Key { return trust.person(f, q, k) })
-	if !no && int64(len(yes)) < max(q.Verdict.Quorum, 1) {
-		return false, nil
+// voters names those who answered.
+func (n *Node) voters(votes []Vote) string {
+	var names []string
+	for _, v := range votes {
+		names = append(names, n.trust().nameOf(v.Origin))
 	}
-	for _, v := range q.Votes {
-		counts := v.Approve && slices.Contains(yes, v.Event) || !v.Approve && no && trust.MayAnswer(f, q, v.Origin)
-		if counts {
-			by = append(by, trust.nameOf(v.Origin))
-		}
-	}
-	return !no, by
+	return strings.Join(names, " and ")
 }
 
 // answersAway names the keys that answer for the owner where the agent runs.

@@ -52,6 +52,6 @@ func (n *Node) setTrust(t *Trust) *trusting {
 // Lacking is how many more people must approve what a question asks about, by whom this node trusts, and whether
 // somebody has refused it.
 func (n *Node) Lacking(f *Fold, q *Asking, now time.Time) (people int64, refused bool) {
-	yes, refused := n.trust().Tally(f, q, now)
-	return max(0, max(q.Verdict.Quorum, 1)-int64(yes)), refused
+	s := n.trust().Tally(f, q, now)
+	return s.Lacks, s.Refused
 }

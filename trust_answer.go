@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // The words for people that a policy can ask without naming them.
@@ -112,15 +111,6 @@ func (t *Trust) Answerers(f *Fold, q *Asking) string {
 		return whom
 	}
 	return whom + " (" + strings.Join(names, ", ") + ")"
-}
-
-// Tally counts the answers to a question that count here at a time: how many approve, and whether one refuses.
-func (t *Trust) Tally(f *Fold, q *Asking, now time.Time) (approve int, refused bool) {
-	q = q.by(TimeOf(now))
-	yes, no := q.count(TimeOf(now), func(v *Vote) bool {
-		return t.MayAnswer(f, q, v.Origin)
-	}, func(k Key) Key { return t.person(f, q, k) })
-	return len(yes), no
 }
 
 // person tells the people behind keys apart, who may have several: of all keys of one person it names the same. Keys

@@ -387,7 +387,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		add(w)
 		for i := range f.Asks { // who is asked may answer without having it run here: see Node.Votable
 			q := &f.Asks[i]
-			if one := ApprovalOf(f, q, t, name, now); len(f.Paused) == 0 && f.Ended == nil && !settled(f, q, t, now) {
+			if s := t.Tally(f, q, now); len(f.Paused) == 0 && f.Ended == nil && s.Open() {
+				one := ApprovalOf(f, q, t, name, now)
 				one.forOthers(f, q, t, me, now)
 				if one.Answer != "" && !me.IsZero() && t.MayAnswerAway(f, q, me) {
 					add(one)
@@ -410,7 +411,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		return found // it asks nothing meanwhile
 	}
 	for i := range f.Asks {
-		if q := &f.Asks[i]; !settled(f, q, t, now) {
+		q := &f.Asks[i]
+		if s := t.Tally(f, q, now); s.Open() {
 			w := ApprovalOf(f, q, t, name, now)
 			w.forOthers(f, q, t, me, now)
 			add(w)
@@ -471,11 +473,11 @@ func QuestionWait(a *perdure.Agent, q perdure.Question) Wait {
 
 // ApprovalOf is an action that policy asks about.
 func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name string, now time.Time) Wait {
-	yes, _ := t.Tally(f, q, now)
+	quorum := max(q.Verdict.Quorum, 1)
 	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action,
 		What: ActionText(q.Action),
-		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: max(q.Verdict.Quorum, 1), Approved: yes, Stage: q.Stage,
-		Since: q.Since, Expires: q.Verdict.Expires,
+		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: quorum, Approved: int(quorum - t.Tally(f, q, now).Lacks),
+		Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	for _, v := range q.Votes {
 		if v.Approve && v.Expires != 0 && !now.Before(v.Expires.Go()) {
@@ -500,13 +502,6 @@ func voter(t *perdure.Trust, k perdure.Key) string {
 		}
 	}
 	return k.Short()
-}
-
-// settled reports whether a question needs no answer any more at a time: enough people approved, one refused, or it has
-// lapsed.
-func settled(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, now time.Time) bool {
-	yes, no := t.Tally(f, q, now)
-	return no || int64(yes) >= max(q.Verdict.Quorum, 1) || q.Verdict.Expires != 0 && !now.Before(q.Verdict.Expires.Go())
 }
 
 // phrase is what a policy says as one of several parts of a line. One that could pass for several is quoted.
