@@ -1,0 +1,207 @@
+package home
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
+)
+
+// told is what came of an entry.
+func (d *Desk) told(ctx context.Context, e *perdure.Entry, err error) (*Told, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d.Home.Told(context.WithoutCancel(ctx), d.Store, e), nil // the entry is durable: what follows only says so
+}
+
+// verb finds an agent, and has the visitor tell it something.
+func (d *Desk) verb(
+	ctx context.Context,
+	v *Visitor,
+	verb, arg string,
+	do func(context.Context, *perdure.Agent) (*perdure.Entry, error),
+) (*Told, error) {
+	if err := v.may(verb); err != nil {
+		return nil, err
+	}
+	id, err := d.Find(ctx, v, arg)
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	scope := a.Fold().Charter.Scope
+	if err := v.MayIn(verb, scope); err != nil {
+		return nil, err
+	}
+	said := perdure.WithSpeaker(ctx, v.Name)
+	if !v.Speaks || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil {
+		said = perdure.WithProgram(ctx, v.Name)
+	}
+	e, err := do(said, a)
+	return d.told(ctx, e, err)
+}
+
+// Event tells an agent what happened. Of a program, what it says is not taken at its word. Before says that it was
+// received before, and nothing changed.
+func (d *Desk) Event(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	ev perdure.Event,
+) (e *perdure.Entry, before bool, err error) {
+	if err := d.mayTell(v, &ev); err != nil {
+		return nil, false, err
+	}
+	id, err := d.named(ctx, v, arg)
+	if err != nil {
+		return nil, false, err
+	}
+	done, err := d.Turns.Take(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	if e, before, err = d.tell(ctx, v, id, ev); errors.Is(err, perdure.ErrNotFound) {
+		err = missing(arg)
+	}
+	return e, before, err
+}
+
+// verbOf is the verb that an event takes.
+func verbOf(ev *perdure.Event) string {
+	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
+		return VerbAnswer
+	}
+	return VerbEvent
+}
+
+// mayTell refuses an event that the visitor may not send anywhere, and one without a name.
+func (d *Desk) mayTell(v *Visitor, ev *perdure.Event) error {
+	if err := v.may(verbOf(ev)); err != nil {
+		return err
+	}
+	if ev.Name == "" {
+		return perdure.Invalid(errors.New("an event needs a name"))
+	}
+	return nil
+}
+
+// tell is Event in the agent's turn.
+func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perdure.Event) (e *perdure.Entry,
+	before bool, err error) {
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	if ev.ID != "" || v.grants != nil {
+		a, err := d.load(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		scope := a.Fold().Charter.Scope
+		if err := v.MayIn(verbOf(&ev), scope); err != nil {
+			return nil, false, err
+		}
+		ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
+		before = a.Fold().Received(&ev)
+	}
+	e, err = d.Node.Tell(ctx, id, ev)
+	return e, before, err
+}
+
+// Received reports whether an event of the visitor was received before, so that it would change nothing.
+func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.Event) (bool, error) {
+	a, err := d.Agent(ctx, v, arg)
+	if err != nil {
+		return false, err
+	}
+	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
+	return a.Fold().Received(&ev), nil
+}
+
+// Answer answers what an agent asks people.
+func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told, error) {
+	return d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Answer(ctx, a.ID(), text)
+	})
+}
+
+// Pause keeps an agent from deciding anything until it is resumed.
+func (d *Desk) Pause(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbPause, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Pause(ctx, a.ID(), note)
+	})
+}
+
+// End ends an agent for good.
+func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbEnd, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Cancel(ctx, a.ID(), note)
+	})
+}
+
+// Resume ends the pauses of an agent. To admit one that is held is for the home's owner.
+func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		if held := d.Node.Trusted().Counts(a); held != nil && v.ID() != "owner" {
+			return nil, perdure.WithHint(
+				fmt.Errorf("%w: %s is held: %s", perdure.ErrDenied, view.Called(a), view.HeldText(held)),
+				"the owner of the home admits it there: perdure resume "+view.Callable(a),
+			)
+		}
+		return d.Home.Resume(ctx, d.Node, a, note, false)
+	})
+}
+
+// Grant adds to what an agent may spend.
+func (d *Desk) Grant(ctx context.Context, v *Visitor, arg string, amount perdure.Spend, note string) (*Told, error) {
+	return d.verb(ctx, v, VerbGrant, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return d.Node.Grant(ctx, a.ID(), amount, note)
+	})
+}
+
+// Edit changes an agent from outside. A label that is empty is taken away.
+func (d *Desk) Edit(
+	ctx context.Context,
+	v *Visitor,
+	arg string,
+	m perdure.Mutate,
+	set map[string]perdure.Data,
+) (*Told, error) {
+	if len(view.Changed(&m)) == 0 && len(set) == 0 {
+		return nil, perdure.Invalid(errors.New("say what to change, such as the goal, labels, tools or state"))
+	}
+	return d.verb(ctx, v, VerbEdit, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		m.Labels = Relabelled(a.Fold().Intent.Labels, m.Labels)
+		return d.Node.Edit(ctx, a.ID(), m, set)
+	})
+}
+
+// Settle records what came of an effect that is in doubt, by the beginning of its decision.
+func (d *Desk) Settle(ctx context.Context, v *Visitor, arg, decision string, s perdure.Settle) (*Told, error) {
+	var about *view.Wait
+	out, err := d.verb(
+		ctx,
+		v,
+		VerbSettle,
+		arg,
+		func(ctx context.Context, a *perdure.Agent) (_ *perdure.Entry, err error) {
+			if s.Decision, about, err = view.Unsettled(a, decision); err != nil {
+				return nil, err
+			}
+			return d.Node.Settle(ctx, a.ID(), s)
+		},
+	)
+	if out != nil {
+		out.About = about
+	}
+	return out, err
+}
