@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -113,17 +116,13 @@ func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place per
 	if ids = append(ids, stray...); len(ids) == 0 && x.faults != nil {
 		return nil, nil, x.faults
 	}
+	lines := make([]perdure.Listing, 0, len(ids))
 	for _, id := range ids {
-		var one *perdure.Listing
-		if line, known := listed[id]; known {
-			one = &line
-		}
-		if err := x.look(ctx, id, one); err != nil {
-			return nil, nil, err
-		}
+		line := listed[id]
+		line.Agent = id
+		lines = append(lines, line)
 	}
-	x.arrange(ctx)
-	return x.found, x.faults, ctx.Err()
+	return x.all(ctx, lines)
 }
 
 // looking looks agent by agent for what waits for a person.
@@ -136,7 +135,6 @@ type looking struct {
 	now   time.Time
 	at    Attendance
 
-	found   []Wait
 	faults  error
 	partial bool // there may be more
 }
@@ -163,9 +161,66 @@ func (x *looking) incomplete(what string, err error) {
 	x.faults = errors.Join(x.faults, fmt.Errorf("there may be more: %s could not be read to its end: %w", what, err))
 }
 
-// leftOut notes that an agent could not be looked at.
-func (x *looking) leftOut(id perdure.AgentID, err error) {
-	x.faults = errors.Join(x.faults, fmt.Errorf("%s is left out: %w", id.Short(), err))
+// all is what of some agents waits for a person, in order, with commands that name the right agents. Of a line that is
+// not known only the id is set. Reading memories is most of the work, so several are read at once.
+func (x *looking) all(ctx context.Context, lines []perdure.Listing) ([]Wait, error, error) {
+	found, faults := make([][]Wait, len(lines)), make([]error, len(lines))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(lines)) {
+		readers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(lines) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if found[i], faults[i] = x.look(ctx, lines[i]); faults[i] != nil {
+					faults[i] = fmt.Errorf("%s is left out: %w", lines[i].Agent.Short(), faults[i])
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	waits := slices.Concat(found...)
+	slices.SortStableFunc(waits, ChatsLast)
+	byID(ctx, x.list, waits)
+	return waits, errors.Join(x.faults, errors.Join(faults...)), ctx.Err()
+}
+
+// look is what of an agent waits for a person. An error means that the agent cannot be read.
+func (x *looking) look(ctx context.Context, one perdure.Listing) ([]Wait, error) {
+	if why, pause := x.trust.Strange(ctx, x.store, one.Agent); why != nil {
+		return x.strange(ctx, one, why, pause), nil // what strangers wrote is not folded to be listed
+	}
+	a, err := LookAt(ctx, x.store, x.trust, one.Agent)
+	if err != nil {
+		return nil, err
+	}
+	waits := waitsOf(a, x.trust, x.me, x.now)
+	if x.trust.Counts(a) == nil {
+		if a.GoneOn(x.place) {
+			waits = stillHere(waits)
+		}
+		strays, err := x.strays(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.me, x.place, x.now), waits)
+	}
+	return waits, DescribeAll(ctx, x.store, a, waits)
+}
+
+// strange is a stranger's agent as something that waits: for somebody who admits it. Nothing can be said to one that
+// has ended.
+func (x *looking) strange(ctx context.Context, one perdure.Listing, why error, pause *perdure.Pause) []Wait {
+	if one.State == 0 { // its line is not known
+		for line := range x.list.List(ctx, perdure.Filter{Prefix: one.Agent.String(), Limit: 1}) {
+			one = line
+		}
+	}
+	if one.State == phase.Terminated {
+		return nil
+	}
+	return []Wait{heldOf(one, why, pause)}
 }
 
 // strays are those of an agent. Who is at work was found out before the agent was read: a node may have begun since, or
@@ -182,61 +237,7 @@ func (x *looking) strays(ctx context.Context, a *perdure.Agent) ([]Wait, error) 
 	if err != nil || !slices.Equal(heads, a.Heads()) {
 		return nil, err
 	}
-	x.at = at
 	return at.Strays(a, x.now), nil
-}
-
-// look adds what of an agent waits for a person. Its line in the list is looked up if it is not given. One that cannot
-// be read is left out; an error means that nobody waits for an answer any more.
-func (x *looking) look(ctx context.Context, id perdure.AgentID, listed *perdure.Listing) error {
-	if why, pause := x.trust.Strange(ctx, x.store, id); why != nil { // what strangers wrote is not folded to be listed
-		one := perdure.Listing{}
-		if listed != nil {
-			one = *listed
-		} else {
-			for one = range x.list.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
-				break
-			}
-		}
-		if one.State == phase.Terminated {
-			return nil // nothing can be said to a stranger's agent that has ended
-		}
-		one.Agent = id
-		x.found = append(x.found, heldOf(one, why, pause))
-		return nil
-	}
-	a, err := LookAt(ctx, x.store, x.trust, id)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		x.leftOut(id, err)
-		return nil
-	}
-	waits := waitsOf(a, x.trust, x.me, x.now)
-	if x.trust.Counts(a) == nil && a.GoneOn(x.place) {
-		waits = stillHere(waits)
-	}
-	if x.trust.Counts(a) == nil {
-		strays, err := x.strays(ctx, a)
-		if err != nil {
-			x.leftOut(id, err)
-			return ctx.Err()
-		}
-		waits = slices.Concat(strays, SeatWaits(a, x.trust, x.me, x.place, x.now), waits)
-	}
-	if err := DescribeAll(ctx, x.store, a, waits); err != nil {
-		x.leftOut(id, err)
-		return ctx.Err()
-	}
-	x.found = append(x.found, waits...)
-	return nil
-}
-
-// arrange puts what was found in order, with commands that name the right agents.
-func (x *looking) arrange(ctx context.Context) {
-	slices.SortStableFunc(x.found, ChatsLast)
-	byID(ctx, x.list, x.found)
 }
 
 // InboxOf is Inbox for some agents, as a list has them: those that may wait are looked at. So are those of late of whom
@@ -247,28 +248,22 @@ func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place p
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range lines {
-		if !x.may(&lines[i]) {
-			continue
-		}
-		if err := x.look(ctx, lines[i].Agent, &lines[i]); err != nil {
-			return nil, nil, err
+	var may []perdure.Listing
+	for _, one := range lines {
+		if x.may(&one) {
+			may = append(may, one)
 		}
 	}
 	for _, id := range late {
-		may := false
+		its := false
 		for one, err := range x.list.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
-			may = err == nil && x.may(&one)
+			its = err == nil && x.may(&one)
 		}
-		if may {
-			continue // its own page has it
-		}
-		if err := x.look(ctx, id, nil); err != nil {
-			return nil, nil, err
+		if !its { // else its own page has it
+			may = append(may, perdure.Listing{Agent: id})
 		}
 	}
-	x.arrange(ctx)
-	return x.found, x.faults, ctx.Err()
+	return x.all(ctx, may)
 }
 
 // may reports whether an agent may wait for a person, as far as its line in a list tells.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -204,8 +205,7 @@ func (w *walk) page(c *conn, looked *atomic.Int64) error {
 	w.found = w.found[:0]
 	read := func(which, order string, args ...driver.Value) (n int, err error) {
 		text := listingColumns + which + w.where + " ORDER BY " + order + " LIMIT ?"
-		// The text depends on the filter: statements for it are not kept.
-		err = c.once(text, func(v []driver.Value) error {
+		err = c.query(text, func(v []driver.Value) error {
 			n++
 			l, err := listingOf(v)
 			if name, key = l.Name, integer(v[11]); err == nil && w.f.Match(l) {
@@ -259,12 +259,12 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 	if f.Before != 0 {
 		and("l.updated<?", int64(f.Before))
 	}
-	if n := len(f.States); n > 0 {
+	if len(f.States) > 0 {
 		var states []driver.Value
-		for _, s := range f.States {
+		for _, s := range slices.Compact(slices.Sorted(slices.Values(f.States))) { // statements are kept: few of them
 			states = append(states, int64(s))
 		}
-		and("l.state IN (?"+strings.Repeat(",?", n-1)+")", states...)
+		and("l.state IN (?"+strings.Repeat(",?", len(states)-1)+")", states...)
 	}
 	if f.Prefix != "" {
 		low, err := hex.DecodeString((f.Prefix + strings.Repeat("0", 64))[:64])
