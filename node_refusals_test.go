@@ -11,10 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/copytest"
 )
 
-// TestRefusedMemoriesAreNotReadAtEveryLook: to see that nobody trusted vouches for a memory takes reading it; that is
-// not done again until something changes. Once its author is trusted, the agent runs.
-func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
-	t.Parallel()
+// gapped is the memory of a stranger's agent that lacks a body before its snapshot.
+func gapped(t *testing.T) (key *perdure.Signer, a *perdure.Agent, all []*perdure.Entry) {
+	t.Helper()
 	key, err := perdure.GenerateSigner("stranger")
 	if err != nil {
 		t.Fatal(err)
@@ -24,33 +23,42 @@ func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := perdure.Begin(e)
+	a, err = perdure.Begin(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []*perdure.Entry{e}
-	commit := func(b func() perdure.Body) {
+	all = []*perdure.Entry{e}
+	commit := func(b perdure.Body) {
 		t.Helper()
-		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b()})
+		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a, all = next, append(all, more...)
 	}
 	for range 100 {
-		commit(func() perdure.Body { return perdure.Event{Name: "x"} })
+		commit(perdure.Event{Name: "x"})
 	}
-	commit(func() perdure.Body { return perdure.Snapshot{Fold: *a.Fold()} })
+	commit(perdure.Snapshot{Fold: *a.Fold()})
 	all[50] = all[50].Drop()
+	return key, a, all
+}
+
+// TestRefusedMemoriesAreNotReadAtEveryLook: to see that nobody trusted vouches for a memory takes reading it; that is
+// not done again until something changes. Once its author is trusted, the agent runs.
+func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
+	t.Parallel()
+	key, a, all := gapped(t)
+	id := all[0].ID()
 	s := &copytest.Counter{MemStore: new(perdure.MemStore)}
-	if err := s.Put(t.Context(), e.ID(), all...); err != nil {
+	if err := s.Put(t.Context(), id, all...); err != nil {
 		t.Fatal(err)
 	}
 	n := newNode(t, s, scripted(steps("do", 1)))
 	look := func() (idle perdure.Idle, read int) {
 		t.Helper()
 		before := s.Read
-		return run(t, n, e.ID()), s.Read - before
+		return run(t, n, id), s.Read - before
 	}
 	_, first := look()
 	look()
@@ -59,7 +67,7 @@ func TestRefusedMemoriesAreNotReadAtEveryLook(t *testing.T) {
 		t.Errorf("%d entries are read at first, %d later, of %d; next look %v", first, last, len(all), idle.Until)
 	}
 	n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
-	if _, read := look(); read == 0 || load(t, s, e.ID()).Count == a.Fold().Count {
+	if _, read := look(); read == 0 || load(t, s, id).Count == a.Fold().Count {
 		t.Error("the agent is refused although its author is trusted now")
 	}
 }
@@ -87,48 +95,24 @@ func (s *hookedStore) Entries(ctx context.Context, id perdure.AgentID, after per
 // TestTrustThatChangesDuringARefusalCounts: what a memory was refused by is the trust it was read under.
 func TestTrustThatChangesDuringARefusalCounts(t *testing.T) {
 	t.Parallel()
-	key, err := perdure.GenerateSigner("stranger")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := perdure.Genesis{Intent: perdure.Intent{Goal: "g", TTL: 1}, Charter: perdure.Charter{Scope: "test"}}
-	e, err := key.Genesis(g, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := perdure.Begin(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := []*perdure.Entry{e}
-	commit := func(b func() perdure.Body) {
-		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, all = next, append(all, more...)
-	}
-	for range 100 {
-		commit(func() perdure.Body { return perdure.Event{Name: "x"} })
-	}
-	commit(func() perdure.Body { return perdure.Snapshot{Fold: *a.Fold()} })
-	all[50] = all[50].Drop()
+	key, a, all := gapped(t)
+	id := all[0].ID()
 	s := &hookedStore{MemStore: new(perdure.MemStore)}
-	if err := s.Put(t.Context(), e.ID(), all...); err != nil {
+	if err := s.Put(t.Context(), id, all...); err != nil {
 		t.Fatal(err)
 	}
 	n := newNode(t, s, scripted(steps("do", 1)))
-	run(t, n, e.ID()) // refused; nobody looked at the heads
-	s.on = func() {   // the trust file is read again while the memory is being judged
+	run(t, n, id)   // refused; nobody looked at the heads
+	s.on = func() { // the trust file is read again while the memory is being judged
 		s.on = nil
 		n.SetTrust(perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}))
 	}
-	run(t, n, e.ID())
+	run(t, n, id)
 	if s.on != nil {
 		t.Fatal("hook did not run")
 	}
-	run(t, n, e.ID())
-	if load(t, s, e.ID()).Count == a.Fold().Count {
+	run(t, n, id)
+	if load(t, s, id).Count == a.Fold().Count {
 		t.Error("the agent is refused although its author is trusted now")
 	}
 }

@@ -9,12 +9,21 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/view"
 )
 
-// IDs are the agents of a store: the one that is named, or all.
-func IDs(ctx context.Context, s perdure.Store, names ...string) (ids []perdure.AgentID, err error) {
+// IDs are the agents of a store: those that are named, or all.
+func IDs(ctx context.Context, s perdure.Store, names ...string) ([]perdure.AgentID, error) {
+	if len(names) == 0 {
+		return allIDs(ctx, s, false)
+	}
+	return namedIDs(ctx, s, names)
+}
+
+// namedIDs are the agents that are named.
+func namedIDs(ctx context.Context, s perdure.Store, names []string) (ids []perdure.AgentID, err error) {
 	for _, name := range names {
 		id, err := Find(ctx, s, name)
 		if err != nil {
@@ -22,9 +31,11 @@ func IDs(ctx context.Context, s perdure.Store, names ...string) (ids []perdure.A
 		}
 		ids = append(ids, id)
 	}
-	if len(names) > 0 {
-		return ids, nil
-	}
+	return ids, nil
+}
+
+// allIDs are all agents of a store; living: but those that have ended.
+func allIDs(ctx context.Context, s perdure.Store, living bool) (ids []perdure.AgentID, err error) {
 	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
@@ -33,7 +44,9 @@ func IDs(ctx context.Context, s perdure.Store, names ...string) (ids []perdure.A
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, one.Agent)
+		if !living || one.State != phase.Terminated {
+			ids = append(ids, one.Agent)
+		}
 	}
 	return ids, nil
 }

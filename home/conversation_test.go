@@ -31,12 +31,13 @@ func (l *listened) Delta(text string) {
 func (l *listened) Show(s view.Spoken) { l.shown = append(l.shown, s.Type+" "+s.Text) }
 func (l *listened) Tell(text string)   { l.told = append(l.told, text) }
 
-func TestAConversationIsTheAgentsMemory(t *testing.T) {
-	t.Parallel()
+// talking runs a chat whose advisor is a script, in a home of its own.
+func talking(t *testing.T, turns string, do func(ctx context.Context, h *home.Home, n *perdure.Node,
+	id perdure.AgentID) error) {
+	t.Helper()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: hello to you\n  - text: and "+
-		"again\n"), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(turns), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
@@ -50,6 +51,17 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		return do(ctx, h, n, id)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAConversationIsTheAgentsMemory(t *testing.T) {
+	t.Parallel()
+	const turns = "turns:\n  - sleep: {on: answer}\n  - text: hello to you\n  - text: and again\n"
+	talking(t, turns, func(ctx context.Context, h *home.Home, n *perdure.Node, id perdure.AgentID) error {
 		talk := func(say string, past int) *listened {
 			to := new(listened)
 			c := &home.Conversation{Home: h, Node: n, Agent: id, To: to}
@@ -89,31 +101,13 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestWhatOthersSayDoesNotCutIntoAnAnswer: it is shown when the model has said what it says.
 func TestWhatOthersSayDoesNotCutIntoAnAnswer(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	script := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(script, []byte("turns:\n  - sleep: {on: answer}\n  - text: it goes on and on\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
-	p := &home.Powers{Advisors: []string{"script:" + script}}
-	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
-		n, err := p.Node(ctx, h, s, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		id, _, err := h.Chat(ctx, s, false)
-		if err != nil {
-			return err
-		}
+	const turns = "turns:\n  - sleep: {on: answer}\n  - text: it goes on and on\n"
+	talking(t, turns, func(ctx context.Context, h *home.Home, n *perdure.Node, id perdure.AgentID) error {
 		to := &listened{deltas: true}
 		c := &home.Conversation{Home: h, Node: n, Agent: id, To: to}
 		reads, answered := n.Advisors[""], false
@@ -150,9 +144,6 @@ func TestWhatOthersSayDoesNotCutIntoAnAnswer(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestNobodyTalksToAnAgentWithoutAnAdvisor(t *testing.T) {

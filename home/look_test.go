@@ -149,22 +149,7 @@ func TestAConversationIsLookedAtFromSeveralPlaces(t *testing.T) {
 // A turn that was interrupted waits for a word, wherever it was.
 func TestAnInterruptedTurnIsNotDue(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	script := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(script, []byte(lookScript), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
-	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
-		id, _, err := h.Chat(ctx, s, false)
-		if err != nil {
-			return err
-		}
-		p := &home.Powers{Advisors: []string{"script:" + script}}
-		n, err := p.Node(ctx, h, s, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
+	talking(t, lookScript, func(ctx context.Context, h *home.Home, n *perdure.Node, id perdure.AgentID) error {
 		c := &home.Conversation{Home: h, Node: n, Agent: id, To: new(listened)}
 		if _, err := c.Begin(ctx, 3); err != nil {
 			return err
@@ -194,7 +179,4 @@ func TestAnInterruptedTurnIsNotDue(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

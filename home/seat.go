@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
@@ -82,7 +81,10 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	if err != nil {
 		return nil, err
 	}
-	ids, err := h.named(ctx, s, names, all)
+	ids, err := namedIDs(ctx, s, names)
+	if all && err == nil {
+		ids, err = allIDs(ctx, s, true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,34 +193,6 @@ func nameOf(ctx context.Context, s perdure.Store, id perdure.AgentID) string {
 		}
 	}
 	return ""
-}
-
-// named are the agents that were named, or all that have not ended.
-func (h *Home) named(ctx context.Context, s perdure.Store, names []string, all bool) ([]perdure.AgentID, error) {
-	var ids []perdure.AgentID
-	for _, name := range names {
-		id, err := Find(ctx, s, name)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	if !all {
-		return ids, nil
-	}
-	l, err := view.Lister(s)
-	if err != nil {
-		return nil, err
-	}
-	for one, err := range l.List(ctx, perdure.Filter{}) {
-		if err != nil {
-			return nil, err
-		}
-		if one.State != phase.Terminated {
-			ids = append(ids, one.Agent)
-		}
-	}
-	return ids, nil
 }
 
 // Seated is where the seat of an agent is.

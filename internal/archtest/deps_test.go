@@ -81,8 +81,8 @@ var impure = []string{"database/sql", "net", "os", "path/filepath", "plugin", "s
 // testOnly are packages that tests need, and nothing that is shipped.
 var testOnly = []string{
 	"testing", "net/http/httptest", "github.com/google/go-cmp", "pgregory.net/rapid",
-	"github.com/nats-io/nats-server", "storetest", "internal/natstest", "internal/npmtest", "internal/pgtest",
-	"internal/simulate", "internal/torture",
+	"github.com/nats-io/nats-server", "storetest", "internal/enginetest", "internal/natstest", "internal/npmtest",
+	"internal/pgtest", "internal/simulate", "internal/torture",
 }
 
 // pureNet are the packages below net that only compute.

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/natstest"
 )
 
 // together has writers append at the same time, so that all of them wait for each other, and returns what came of each.
-func together(t *testing.T, s *Store, writers []*writer) []error {
+func together(t *testing.T, s *Store, writers []*enginetest.Writer) []error {
 	t.Helper()
 	g := &s.postings
 	g.mu.Lock()
@@ -21,7 +22,7 @@ func together(t *testing.T, s *Store, writers []*writer) []error {
 	errs := make([]error, len(writers))
 	var group sync.WaitGroup
 	for i, w := range writers {
-		group.Go(func() { errs[i] = w.write(context.Background(), t, s) })
+		group.Go(func() { errs[i] = w.Write(context.Background(), t, s) })
 	}
 	for waiting, began := 0, time.Now(); waiting < len(writers) && time.Since(began) < patient; {
 		<-time.After(time.Millisecond)
@@ -40,7 +41,7 @@ func together(t *testing.T, s *Store, writers []*writer) []error {
 }
 
 // batched is how many of the last messages of agents came in a batch.
-func batched(t *testing.T, s *Store, writers []*writer) (n int) {
+func batched(t *testing.T, s *Store, writers []*enginetest.Writer) (n int) {
 	t.Helper()
 	js, err := s.jetstream()
 	if err != nil {
@@ -51,7 +52,7 @@ func batched(t *testing.T, s *Store, writers []*writer) (n int) {
 		t.Fatal(err)
 	}
 	for _, w := range writers {
-		m, err := log.GetLastMsgForSubject(t.Context(), s.streams.logs(w.agent.ID()))
+		m, err := log.GetLastMsgForSubject(t.Context(), s.streams.logs(w.Agent.ID()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestCommitsShareABatch(t *testing.T) {
 	for name, url := range map[string]string{"a server": shared.URL("groups"), "a cluster": cluster.URL("groups")} {
 		t.Run(name, func(t *testing.T) {
 			s, other := open(t, url, Options{Patience: patient}), open(t, url, Options{Patience: patient})
-			writers := newWriters(t, s, 40)
+			writers := enginetest.NewWriters(t, s, 40)
 			for _, err := range together(t, s, writers) {
 				if err != nil {
 					t.Fatal(err)
@@ -79,21 +80,21 @@ func TestCommitsShareABatch(t *testing.T) {
 				t.Errorf("%d of %d commits came in a batch", n, len(writers))
 			}
 			late := writers[7]
-			seen := late.agent
-			if err := late.write(t.Context(), t, other); err != nil {
+			seen := late.Agent
+			if err := late.Write(t.Context(), t, other); err != nil {
 				t.Fatal(err)
 			}
-			now := late.agent
-			late.agent = seen
+			now := late.Agent
+			late.Agent = seen
 			for i, err := range together(t, s, writers) {
 				if conflict := errors.Is(err, perdure.ErrConflict); conflict != (writers[i] == late) {
 					t.Errorf("writer %d: %v", i, err)
 				}
 			}
-			late.agent = now
+			late.Agent = now
 			for _, w := range writers {
-				w.kept(t, s)
-				w.kept(t, other)
+				w.Kept(t, s)
+				w.Kept(t, other)
 			}
 		})
 	}

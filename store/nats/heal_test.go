@@ -7,26 +7,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 )
-
-// grown is an agent with a few entries, and these.
-func grown(t *testing.T, s *Store) (*writer, []*perdure.Entry) {
-	t.Helper()
-	w := newWriter(t, s)
-	for range 5 {
-		if err := w.write(t.Context(), t, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var good []*perdure.Entry
-	for e, err := range perdure.Memory(t.Context(), s, w.agent.ID()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		good = append(good, e)
-	}
-	return w, good
-}
 
 // places are where the commits of an agent are.
 func places(t *testing.T, s *Store, id perdure.AgentID) (out []uint64) {
@@ -45,51 +27,22 @@ func places(t *testing.T, s *Store, id perdure.AgentID) (out []uint64) {
 // back.
 func TestWhatTheServersLoseIsNoticedAndHealed(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
-	w, good := grown(t, s)
-	id := w.agent.ID()
-	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Gained != 0 || got.Entries != 6 {
-		t.Fatalf("heal of an agent that is well: %+v, %v", got, err)
-	}
-	if err := s.remove(t.Context(), s.streams.log, places(t, s, id)[3]); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := perdure.FoldEntries(perdure.Memory(t.Context(), s, id)); !errors.Is(err, errLost) {
-		t.Fatalf("a memory that lacks a message: %v", err)
-	}
-	got, err := s.Heal(t.Context(), id, nil)
-	if err != nil || got.Entries != 3 || got.Aside != 2 {
-		t.Fatalf("heal without a copy: %+v, %v, want 3 entries and 2 aside", got, err)
-	}
-	ill, err := s.Ailing(t.Context())
-	if err != nil || ill[id].Reason == nil || ill[id].Gone {
-		t.Fatalf("ailing: %v, %v", ill, err)
-	}
-	if got, err = s.Heal(t.Context(), id, good); err != nil || got.Entries != 6 || got.Aside != 0 {
-		t.Fatalf("heal with a copy: %+v, %v", got, err)
-	}
-	w.kept(t, s)
-	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
-		t.Fatalf("ailing after all: %v, %v", ill, err)
-	}
-	if err := w.write(t.Context(), t, s); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Heal(t.Context(), perdure.AgentID{1}, nil); !errors.Is(err, perdure.ErrNotFound) {
-		t.Fatalf("heal of an agent that is not there: %v", err)
-	}
+	enginetest.Heals(t, s, func(id perdure.AgentID) error {
+		return s.remove(t.Context(), s.streams.log, places(t, s, id)[3])
+	}, errLost)
 }
 
 // TestALostEndIsNoticed removes the last message of an agent: the process that was told it is there does not take an
 // older one for it, and who asks for damaged agents hears of it where a node had released the agent with it.
 func TestALostEndIsNoticed(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
-	w, _ := grown(t, s)
-	id := w.agent.ID()
+	w, _ := enginetest.Grown(t, s)
+	id := w.Agent.ID()
 	c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Release(t.Context(), c, w.agent.Heads(), 0); err != nil {
+	if err := s.Release(t.Context(), c, w.Agent.Heads(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.remove(t.Context(), s.streams.log, places(t, s, id)[5]); err != nil {
@@ -99,7 +52,7 @@ func TestALostEndIsNoticed(t *testing.T) {
 	if heads, err := s.Heads(t.Context(), id); !errors.Is(err, errLost) {
 		t.Fatalf("heads of an agent whose last message is gone: %v, %v", heads, err)
 	}
-	if err := w.write(t.Context(), t, s); !errors.Is(err, errLost) {
+	if err := w.Write(t.Context(), t, s); !errors.Is(err, errLost) {
 		t.Fatalf("append to it: %v", err)
 	}
 	other := open(t, urlAt(serverEnv, t.Name()), Options{})
@@ -111,8 +64,8 @@ func TestALostEndIsNoticed(t *testing.T) {
 // TestWhatOthersPublishIsRefused publishes on the subject of an agent what no store wrote.
 func TestWhatOthersPublishIsRefused(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
-	w, good := grown(t, s)
-	id := w.agent.ID()
+	w, good := enginetest.Grown(t, s)
+	id := w.Agent.ID()
 	forged := follow(s.states.get(id))
 	forged.heads = []perdure.Hash{{1}}
 	for _, data := range [][]byte{nil, []byte("junk"), forged.encode(perdure.AgentID{2})} {
@@ -131,8 +84,8 @@ func TestWhatOthersPublishIsRefused(t *testing.T) {
 	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != int64(len(good)) || got.Aside != 0 {
 		t.Fatalf("heal: %+v, %v, want all %d entries", got, err, len(good))
 	}
-	w.kept(t, s)
-	if err := w.write(t.Context(), t, s); err != nil {
+	w.Kept(t, s)
+	if err := w.Write(t.Context(), t, s); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -141,8 +94,8 @@ func TestWhatOthersPublishIsRefused(t *testing.T) {
 // under numbers that it has seen before counts all the same.
 func TestIndexesBeginAnewWhereAStreamDoes(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
-	w, _ := grown(t, s)
-	id := w.agent.ID()
+	w, _ := enginetest.Grown(t, s)
+	id := w.Agent.ID()
 	due := func() (n int) {
 		t.Helper()
 		for _, err := range s.Due(t.Context(), time.Now().Add(perdure.MaxLease)) {
@@ -156,7 +109,7 @@ func TestIndexesBeginAnewWhereAStreamDoes(t *testing.T) {
 	for range 3 {
 		c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
 		if err == nil {
-			err = s.Release(t.Context(), c, w.agent.Heads(), perdure.TimeOf(time.Now()))
+			err = s.Release(t.Context(), c, w.Agent.Heads(), perdure.TimeOf(time.Now()))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +127,7 @@ func TestIndexesBeginAnewWhereAStreamDoes(t *testing.T) {
 	other := open(t, urlAt(serverEnv, t.Name()), Options{})
 	c, err := other.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
 	if err == nil {
-		err = other.Release(t.Context(), c, w.agent.Heads(), 0)
+		err = other.Release(t.Context(), c, w.Agent.Heads(), 0)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +145,7 @@ func TestAStoreMayBeClosedByWhoWatchesIt(t *testing.T) {
 	go func() {
 		defer close(over)
 		for { // nothing says when a watcher has begun
-			newWriter(t, other)
+			enginetest.NewWriter(t, other)
 			select {
 			case <-stop:
 				return

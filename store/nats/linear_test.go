@@ -1,227 +1,22 @@
 package nats
 
 import (
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"os"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/natstest"
 )
-
-// call is an append, or a look at the heads, as a history has it.
-type call struct {
-	look     bool
-	on, name perdure.Hash // the head it was written on, and the entry
-}
-
-// answer is what came of it.
-type answer struct {
-	added, unknown bool
-	head           perdure.Hash // that a look found
-}
-
-// register is what a history must be a history of: a head that an append replaces if it is the one the append names. An
-// append of which nobody knows what came may have happened or not.
-var register = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{perdure.Hash{}} },
-	Step: func(state, input, output any) []any {
-		head, in, out := state.(perdure.Hash), input.(call), output.(answer)
-		switch {
-		case in.look && out.head == head:
-			return []any{head}
-		case in.look:
-			return nil
-		case out.unknown && in.on == head:
-			return []any{head, in.name}
-		case out.unknown || !out.added && in.on != head:
-			return []any{head}
-		case out.added && in.on == head:
-			return []any{in.name}
-		}
-		return nil
-	},
-	Equal: func(a, b any) bool { return a == b },
-}
-
-// history records what goroutines do with one agent.
-type history struct {
-	calls *atomic.Int64 // of all histories
-	mu    sync.Mutex
-	ops   []porcupine.Operation
-}
-
-func (h *history) note(client int, in call, began time.Time, out answer) {
-	end := time.Now().UnixNano()
-	if out.unknown {
-		end = 1 << 62 // it may still happen
-	}
-	h.calls.Add(1)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ops = append(h.ops,
-		porcupine.Operation{ClientId: client, Input: in, Call: began.UnixNano(), Output: out, Return: end})
-}
-
-// race has clients append to one agent, each on the head it saw last, and look at it, through several handles.
-func race(t *testing.T, stores []*Store, w *writer, clients, calls int, made *atomic.Int64) *history {
-	h := &history{calls: made}
-	root := w.agent
-	h.note(1000, call{name: root.Heads()[0]}, time.Now(), answer{added: true})
-	var group sync.WaitGroup
-	for client := range clients {
-		s := stores[client%len(stores)]
-		group.Go(func() {
-			r, seen := rand.New(rand.NewPCG(uint64(client), 7)), root
-			for range calls {
-				if began := time.Now(); r.IntN(3) == 0 {
-					heads, err := s.Heads(t.Context(), root.ID())
-					if err != nil {
-						t.Errorf("heads: %v", err)
-						return
-					}
-					if len(heads) != 1 {
-						t.Errorf("%d heads after appends that compare them", len(heads))
-						return
-					}
-					h.note(client, call{look: true}, began, answer{head: heads[0]})
-				}
-				if r.IntN(2) == 0 {
-					var err error
-					if seen, err = perdure.Load(t.Context(), s, root.ID()); err != nil {
-						t.Errorf("load: %v", err)
-						return
-					}
-				}
-				seen = h.append(t, s, w, client, seen)
-			}
-		})
-	}
-	group.Wait()
-	return h
-}
-
-// append appends to an agent as it was seen, and returns it as it is known then.
-func (h *history) append(t *testing.T, s *Store, w *writer, client int, seen *perdure.Agent) *perdure.Agent {
-	draft := perdure.Draft{Body: perdure.Event{Name: fmt.Sprint(client)}}
-	entries, next, err := w.Commit(seen, time.Now(), draft)
-	if err != nil {
-		t.Error(err)
-		return seen
-	}
-	in := call{on: seen.Heads()[0], name: entries[0].Name}
-	began := time.Now()
-	err = s.Append(t.Context(), seen.ID(), seen.Heads(), entries...)
-	switch {
-	case err == nil:
-		h.note(client, in, began, answer{added: true})
-		return next
-	case errors.Is(err, perdure.ErrConflict):
-		h.note(client, in, began, answer{})
-	default:
-		h.note(client, in, began, answer{unknown: true})
-	}
-	return seen
-}
-
-// histories is how many histories are checked: few here, a thousand in all where PERDURE_TORTURE is long.
-func histories(t *testing.T, few int) int {
-	switch {
-	case os.Getenv("PERDURE_TORTURE") == "long":
-		return 500
-	case testing.Short():
-		return few / 4
-	}
-	return few
-}
-
-const (
-	perFault = 25  // how many histories begin before something has to go wrong again
-	between  = 100 // how many calls come to an end before that: on a slow machine it takes long to get over a fault
-)
-
-// check races clients on so many agents, while something goes wrong again and again, and checks each history: there is
-// an order of its calls in which each compared the heads it found, and nothing that was acknowledged is gone.
-func check(t *testing.T, stores []*Store, n int, every time.Duration, wrong func()) {
-	stop, over := make(chan struct{}), make(chan struct{})
-	pace, faults, next := make(chan struct{}, n+perFault), 0, int64(0)
-	var calls, refused, unknown, faulty atomic.Int64
-	allow := func() {
-		for range perFault {
-			select {
-			case pace <- struct{}{}:
-			default:
-			}
-		}
-	}
-	allow()
-	go func() {
-		defer close(over)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(every):
-			}
-			if calls.Load() < next {
-				continue
-			}
-			next = calls.Load() + between
-			allow() // those that are hit
-			wrong()
-			faults++
-		}
-	}()
-	var group sync.WaitGroup
-	slots := make(chan struct{}, 16)
-	for range n {
-		<-pace
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			w := newWriter(t, stores[0])
-			h := race(t, stores, w, 4, 4, &calls)
-			if result := porcupine.CheckOperations(register.ToModel(), h.ops); !result {
-				faulty.Add(1)
-				t.Errorf("a history of %d calls has no order", len(h.ops))
-			}
-			for _, op := range h.ops {
-				out := op.Output.(answer)
-				if !op.Input.(call).look && !out.added && !out.unknown {
-					refused.Add(1)
-				}
-				if out.unknown {
-					unknown.Add(1)
-				}
-			}
-			h.lost(t, stores[len(stores)-1], w.agent.ID())
-		})
-	}
-	group.Wait()
-	close(stop)
-	<-over
-	t.Logf("%d histories, %d calls, %d faults: %d refused, %d unknown, %d histories without an order", n, calls.Load(),
-		faults, refused.Load(), unknown.Load(), faulty.Load())
-	if faults < max(1, n/perFault-1) {
-		t.Errorf("%d faults: this test is out of date", faults)
-	}
-}
 
 // TestAppendsAreLinearizable checks histories of concurrent appends through two handles, with connections that are cut
 // meanwhile.
 func TestAppendsAreLinearizable(t *testing.T) {
-	p := newProxy(t, shared.Addr())
-	url := p.url("linear", shared)
-	stores := []*Store{open(t, url, Options{Patience: patient}), open(t, url, Options{Patience: patient})}
-	check(t, stores, histories(t, 100), 300*time.Millisecond, p.cut)
+	p := enginetest.NewProxy(t, "tcp", shared.Addr())
+	url := through(p, "linear", shared)
+	o := Options{Patience: patient}
+	stores := []perdure.Store{open(t, url, o), open(t, url, o)}
+	enginetest.Linearizable(t, stores, enginetest.Histories(t, 100, 500), 300*time.Millisecond, p.Cut)
 }
 
 // TestAppendsAreLinearizableWhileLeadersDie does so on a cluster whose leader of the log is killed again and again.
@@ -229,36 +24,7 @@ func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
 	c := natstest.StartCluster(t, 3)
 	url := c.URL("linear")
 	o := Options{Patience: patient}
-	stores := []*Store{open(t, url, o), open(t, url, o)}
-	check(t, stores, histories(t, 25), 50*time.Millisecond, func() { killLeader(t, c, stores[0]) })
-}
-
-// lost fails where an append that was acknowledged is not there.
-func (h *history) lost(t *testing.T, s *Store, id perdure.AgentID) {
-	var names []perdure.Hash
-	for item, err := range s.Entries(t.Context(), id, 0) {
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		names = append(names, item.Name)
-	}
-	for _, op := range h.ops {
-		if op.Output.(answer).added && !slices.Contains(names, op.Input.(call).name) {
-			t.Errorf("entry %s was acknowledged and is gone", op.Input.(call).name.Short())
-		}
-	}
-}
-
-// TestAHistoryWithoutOrderIsFound proves that the check can fail: two appends on one head that were both acknowledged.
-func TestAHistoryWithoutOrderIsFound(t *testing.T) {
-	h := &history{calls: new(atomic.Int64)}
-	a, b, c := perdure.HashOf([]byte("a")), perdure.HashOf([]byte("b")), perdure.HashOf([]byte("c"))
-	now := time.Now()
-	h.note(0, call{name: a}, now, answer{added: true})
-	h.note(1, call{on: a, name: b}, now, answer{added: true})
-	h.note(2, call{on: a, name: c}, now, answer{added: true})
-	if porcupine.CheckOperations(register.ToModel(), h.ops) {
-		t.Fatal("two appends on one head have an order")
-	}
+	first := open(t, url, o)
+	stores := []perdure.Store{first, open(t, url, o)}
+	enginetest.Linearizable(t, stores, enginetest.Histories(t, 25, 500), 50*time.Millisecond, func() { killLeader(t, c, first) })
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/pgtest"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestChangedRowsAreNoticed(t *testing.T) {
 	needServer(t)
 	s := open(t, urlAt(t.Name()), Options{})
-	other := newWriter(t, s)
+	other := enginetest.NewWriter(t, s)
 	for name, text := range map[string]string{
 		"a byte of an entry":     `UPDATE ~log SET data=set_byte(data, 90, get_byte(data, 90) # 1) WHERE agent=$1 AND pos=$2`,
 		"the last byte":          `UPDATE ~log SET data=set_byte(data, length(data)-1, get_byte(data, length(data)-1) # 1) WHERE agent=$1 AND pos=$2`,
@@ -31,17 +32,17 @@ func TestChangedRowsAreNoticed(t *testing.T) {
 		"a row of nothing":       `UPDATE ~log SET data='' WHERE agent=$1 AND pos=$2`,
 		"a row that is gone":     `DELETE FROM ~log WHERE agent=$1 AND pos=$2`,
 		"a row of another agent": fmt.Sprintf(`UPDATE ~log SET data=l.data, names=l.names FROM ~log l JOIN ~agents a ON a.key=l.agent
-			WHERE log.agent=$1 AND log.pos=$2 AND a.id='\x%s'`, other.agent.ID()),
+			WHERE log.agent=$1 AND log.pos=$2 AND a.id='\x%s'`, other.Agent.ID()),
 		"a length beyond the data": "UPDATE ~log SET data='\\xffffffff0f'||data WHERE agent=$1 AND pos=$2",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWriter(t, s)
+			w := enginetest.NewWriter(t, s)
 			for range 3 {
-				if err := w.write(t.Context(), t, s); err != nil {
+				if err := w.Write(t.Context(), t, s); err != nil {
 					t.Fatal(err)
 				}
 			}
-			id := w.agent.ID()
+			id := w.Agent.ID()
 			var key, pos int64
 			const find = `SELECT agent, pos FROM ~log WHERE agent=(SELECT key FROM ~agents WHERE id=$1)
 				ORDER BY pos OFFSET 2 LIMIT 1`
@@ -61,7 +62,7 @@ func TestChangedRowsAreNoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 				if item.ID() == id && item.Seq == 2 && name != "a row that is gone" &&
-					!bytes.Equal(item.Name[:], w.agent.Heads()[0][:]) {
+					!bytes.Equal(item.Name[:], w.Agent.Heads()[0][:]) {
 					t.Errorf("the feed yields entry %s of the changed row", item.Name.Short())
 				}
 			}
@@ -131,15 +132,15 @@ func TestOpeningSaysWhatToDo(t *testing.T) {
 		t.Errorf("a store of a newer version: %v", err)
 	}
 	look := open(t, urlAt(t.Name()+"look"), Options{})
-	w := newWriter(t, look)
+	w := enginetest.NewWriter(t, look)
 	looks := open(t, urlAt(t.Name()+"look"), Options{Look: true})
-	if err := w.write(t.Context(), t, looks); !errors.Is(err, errLooks) {
+	if err := w.Write(t.Context(), t, looks); !errors.Is(err, errLooks) {
 		t.Errorf("append to a store that is looked at: %v", err)
 	}
-	if _, err := looks.Claim(t.Context(), w.agent.ID(), w.Key(), time.Second); !errors.Is(err, errLooks) {
+	if _, err := looks.Claim(t.Context(), w.Agent.ID(), w.Key(), time.Second); !errors.Is(err, errLooks) {
 		t.Errorf("claim in a store that is looked at: %v", err)
 	}
-	w.kept(t, looks)
+	w.Kept(t, looks)
 }
 
 // TestDurabilityIsTheServers opens a store as users whose commits wait for different things.
@@ -185,12 +186,12 @@ func TestSchemasAreUpgradedUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var writers []*writer
+	var writers []*enginetest.Writer
 	for range 8 {
-		writers = append(writers, newWriter(t, s))
+		writers = append(writers, enginetest.NewWriter(t, s))
 	}
 	stop := make(chan struct{})
-	group := hammer(t, s, stop, writers)
+	group := enginetest.Hammer(t, s, stop, writers)
 	opened := make(chan error, 4)
 	for range cap(opened) { // several processes find the old version at once
 		go func() {
@@ -217,7 +218,7 @@ func TestSchemasAreUpgradedUnderLoad(t *testing.T) {
 		t.Errorf("version %d, index valid: %v, %v", version, valid, err)
 	}
 	for _, w := range writers {
-		w.kept(t, s)
+		w.Kept(t, s)
 	}
 }
 
@@ -250,12 +251,12 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 			seen <- id
 		}
 	}()
-	var writers []*writer
+	var writers []*enginetest.Writer
 	for range 8 {
-		writers = append(writers, newWriter(t, s))
+		writers = append(writers, enginetest.NewWriter(t, s))
 	}
 	stop := make(chan struct{})
-	group := hammer(t, s, stop, writers)
+	group := enginetest.Hammer(t, s, stop, writers)
 	deadline := time.After(patient)
 	for told := map[perdure.AgentID]bool{}; len(told) < len(writers) && !told[perdure.AgentID{}]; {
 		select {
@@ -268,10 +269,10 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	close(stop)
 	group.Wait()
 	for _, w := range writers {
-		w.kept(t, other)
-		c, err := s.Claim(t.Context(), w.agent.ID(), w.Key(), time.Minute)
+		w.Kept(t, other)
+		c, err := s.Claim(t.Context(), w.Agent.ID(), w.Key(), time.Minute)
 		if err == nil {
-			err = other.Release(t.Context(), c, w.agent.Heads(), 0)
+			err = other.Release(t.Context(), c, w.Agent.Heads(), 0)
 		}
 		if err != nil {
 			t.Error(err)
@@ -286,7 +287,7 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	}
 	want := 0
 	for _, w := range writers {
-		want += int(w.agent.Fold().Count)
+		want += int(w.Agent.Fold().Count)
 	}
 	if n != want {
 		t.Errorf("the feed has %d entries, want %d", n, want)

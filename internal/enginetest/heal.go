@@ -1,0 +1,71 @@
+package enginetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// Grown is an agent with a few entries, and these.
+func Grown(t *testing.T, s perdure.Store) (*Writer, []*perdure.Entry) {
+	t.Helper()
+	w := NewWriter(t, s)
+	for range 5 {
+		if err := w.Write(t.Context(), t, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var good []*perdure.Entry
+	for e, err := range perdure.Memory(t.Context(), s, w.Agent.ID()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		good = append(good, e)
+	}
+	return w, good
+}
+
+// A Healable store can say what is damaged, and mend it.
+type Healable interface {
+	perdure.Store
+	perdure.Healer
+}
+
+// Heals damages the fourth entry of a memory: it is refused with an error that wraps want, what leads back to genesis
+// can be kept, the rest lies aside, and a good copy brings all of it back.
+func Heals(t *testing.T, s Healable, damage func(id perdure.AgentID) error, want error) {
+	t.Helper()
+	w, good := Grown(t, s)
+	id := w.Agent.ID()
+	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Gained != 0 || got.Entries != 6 {
+		t.Fatalf("heal of an agent that is well: %+v, %v", got, err)
+	}
+	if err := damage(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perdure.FoldEntries(perdure.Memory(t.Context(), s, id)); !errors.Is(err, want) {
+		t.Fatalf("a damaged memory: %v", err)
+	}
+	got, err := s.Heal(t.Context(), id, nil)
+	if err != nil || got.Entries != 3 || got.Aside != 2 {
+		t.Fatalf("heal without a copy: %+v, %v, want 3 entries and 2 aside", got, err)
+	}
+	ill, err := s.Ailing(t.Context())
+	if err != nil || ill[id].Reason == nil || ill[id].Gone {
+		t.Fatalf("ailing: %v, %v", ill, err)
+	}
+	if got, err = s.Heal(t.Context(), id, good); err != nil || got.Entries != 6 || got.Aside != 0 {
+		t.Fatalf("heal with a copy: %+v, %v", got, err)
+	}
+	w.Kept(t, s)
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Fatalf("ailing after all: %v, %v", ill, err)
+	}
+	if err := w.Write(t.Context(), t, s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Heal(t.Context(), perdure.AgentID{1}, nil); !errors.Is(err, perdure.ErrNotFound) {
+		t.Fatalf("heal of an agent that is not there: %v", err)
+	}
+}
