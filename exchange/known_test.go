@@ -67,3 +67,51 @@ func TestNothingIsAskedForThatIsHere(t *testing.T) {
 		}
 	}
 }
+
+// receiving counts what is sent to a place, new there or not, and what it is asked for.
+type receiving struct {
+	*asked
+	came int
+}
+
+func (r *receiving) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	*exchange.Receipt, error) {
+	return r.place.Take(ctx, id, func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if r.came++; !yield(e, err) {
+				return
+			}
+		}
+	})
+}
+
+// What is only pushed is what is missing there, and no more than a few entries around it, also where the other place
+// has gone on and long after the last snapshot that both have. What has come there stays there.
+func TestAPushSendsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	k := key(t, "owner")
+	for _, size := range []int{0, 3, 20, 400} {
+		here, there := newPlace(t, k), newPlace(t, k)
+		id := here.create(t)
+		here.node.SnapshotEvery, there.node.SnapshotEvery = 100_000, 100_000
+		here.grow(t, id, 64, 32)
+		here.hear(t, id, size)
+		sync(t, knowing{here}, there, id, exchange.Push)
+		for _, x := range []struct{ here, there int }{{1, 0}, {5, 1}, {10, 30}, {100, 3}, {1, 300}} {
+			here.hear(t, id, x.here)
+			there.hear(t, id, x.there)
+			to := &receiving{asked: &asked{place: there}}
+			s := sync(t, knowing{here}, to, id, exchange.Push)
+			if s.Pushed == nil || s.Pushed.Entries != int64(x.here) || to.came > x.here+16 {
+				t.Errorf("%d: %+v: %d entries were sent: %+v, want %d and a few", size, x, to.came, s.Pushed, x.here)
+			}
+			if x.there == 0 && to.times > 0 || to.sent > 300 {
+				t.Errorf("%d: %+v: %d entries were asked for", size, x, to.sent)
+			}
+			sync(t, knowing{here}, there, id, exchange.Pull)
+			if here.fold(t, id) != there.fold(t, id) {
+				t.Errorf("%d: %+v: the folds differ", size, x)
+			}
+		}
+	}
+}

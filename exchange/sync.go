@@ -74,6 +74,11 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 			}
 		}
 	}
+	if way == Push {
+		if err := meet(ctx, here, there, &mine, &theirs); err != nil {
+			return s, fmt.Errorf("push agent %s: %w", id.Short(), err)
+		}
+	}
 	if way != Pull {
 		if s.Pushed, err = pass(ctx, here, there, &mine, &theirs, s); err != nil {
 			return s, fmt.Errorf("push agent %s: %w", id.Short(), err)
@@ -93,6 +98,38 @@ func pull(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced)
 		mine.Recent = recent
 	}
 	return pass(ctx, there, here, theirs, mine, s)
+}
+
+// maxMeet is how much of what there is new elsewhere is looked at to find where the copies parted.
+const maxMeet = 256
+
+// meet finds where two copies parted that have both gone on, so that a push need not send what came before that: what
+// there says is new there follows entries that both have. Where there tells nothing, as to whoever may only push, all
+// since the newest shared snapshot is sent.
+func meet(ctx context.Context, here, there Peer, mine, theirs *Offer) error {
+	k, ok := here.(Knower)
+	if !ok || !mine.Has() || !theirs.Has() || theirs.Same(mine) || mine.Kept != "" || theirs.Kept != "" {
+		return nil
+	}
+	recent, all, err := k.Known(ctx, *theirs)
+	if err != nil || all { // it has no news: its heads say what it has
+		return err
+	}
+	ask := *mine
+	ask.Recent = recent
+	seen, looked := map[perdure.Hash]bool{}, 0
+	for e, err := range there.Missing(ctx, ask) {
+		if looked++; err != nil || looked > maxMeet {
+			return ctx.Err()
+		}
+		seen[e.Name] = true
+		for _, p := range e.Parents {
+			if !seen[p] && len(theirs.Recent) < MaxRecent {
+				seen[p], theirs.Recent = true, append(theirs.Recent, p)
+			}
+		}
+	}
+	return nil
 }
 
 // pass sends what one place has and the other lacks; nil: nothing.
