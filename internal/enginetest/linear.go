@@ -147,8 +147,8 @@ const (
 	between  = 100 // how many calls come to an end before that: on a slow machine it takes long to get over a fault
 )
 
-// Linearizable races clients on so many agents, while something goes wrong again and again, and checks each history: there is
-// an order of its calls in which each compared the heads it found, and nothing that was acknowledged is gone.
+// Linearizable races clients on so many agents, while something goes wrong again and again, and checks each history:
+// there is an order of its calls in which each compared the heads it found, and nothing that was acknowledged is gone.
 func Linearizable(t *testing.T, stores []perdure.Store, n int, every time.Duration, wrong func()) {
 	stop, over := make(chan struct{}), make(chan struct{})
 	pace, faults, next := make(chan struct{}, n+perFault), 0, int64(0)

@@ -26,5 +26,6 @@ func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
 	o := Options{Patience: patient}
 	first := open(t, url, o)
 	stores := []perdure.Store{first, open(t, url, o)}
-	enginetest.Linearizable(t, stores, enginetest.Histories(t, 25, 500), 50*time.Millisecond, func() { killLeader(t, c, first) })
+	n, kill := enginetest.Histories(t, 25, 500), func() { killLeader(t, c, first) }
+	enginetest.Linearizable(t, stores, n, 50*time.Millisecond, kill)
 }

@@ -36,6 +36,10 @@ const DefaultName = "perdure"
 var errURL = errors.New("want nats://HOST[,HOST…][/NAME][?replicas=3&monitor=URL&creds=FILE]; " +
 	"a password belongs into NATS_PASSWORD or a credentials file")
 
+// errAt is what is wrong with a URL of which nobody can tell where its password ends.
+var errAt = errors.New("want the user once, before the first host, and @, /, ? and # in a password as %40, %2F, %3F " +
+	"and %23; a password belongs into NATS_PASSWORD or a credentials file")
+
 // plainName is what a store may be called.
 var plainName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
@@ -62,6 +66,9 @@ func Parse(text string) (*Name, error) {
 		creds: os.Getenv("NATS_CREDS"), ca: os.Getenv("NATS_CA")}
 	if path := strings.Trim(u.Path, "/"); path != "" {
 		n.plain = path
+	}
+	if before, _, _ := strings.Cut(text, "?"); strings.Count(before, "@") > 1 || strings.Contains(u.Path, "@") {
+		return nil, badName(errAt)
 	}
 	if !plainName.MatchString(n.plain) {
 		return nil, badName(fmt.Errorf("%.40q: want up to 32 small letters, digits, - and _", n.plain))
@@ -122,6 +129,9 @@ func (n *Name) parameters(values url.Values) error {
 			}
 			n.domain = one
 		default:
+			if strings.Contains(key, "@") {
+				return errAt
+			}
 			return fmt.Errorf("it has no parameter %.40q: %w", key, errURL)
 		}
 	}

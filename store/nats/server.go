@@ -74,6 +74,10 @@ func (v *server) durable(ctx context.Context, s *Store) error {
 	return v.demand(ctx, s, v.names)
 }
 
+// unsafeCosts says how a server is accepted as it is, and at which price.
+const unsafeCosts = "or accept it as it is with ?unsafe=1 in the URL: a power cut then loses the newest entries, and " +
+	"an effect that must happen once may happen twice"
+
 func (v *server) demand(ctx context.Context, s *Store, names []string) error {
 	said := s.syncs(ctx, names)
 	v.synced = nil
@@ -86,13 +90,11 @@ func (v *server) demand(ctx context.Context, s *Store, names []string) error {
 		case known:
 			return perdure.WithHint(
 				fmt.Errorf("server %s does not sync always: it loses what it acknowledged when its power is cut", name),
-				"set sync_interval: always in the jetstream block of its configuration, or accept the loss with "+
-					"?unsafe=1")
+				"set sync_interval: always in the jetstream block of its configuration; "+unsafeCosts)
 		default:
 			return perdure.WithHint(
 				fmt.Errorf("server %s does not say whether it syncs always: only its monitoring tells", name),
-				"name where it answers with ?monitor=http://HOST:8222 (once per server), or accept the risk with "+
-					"?unsafe=1")
+				"name where it answers with ?monitor=http://HOST:8222 (once per server); "+unsafeCosts)
 		}
 	}
 	return nil

@@ -72,7 +72,8 @@ func TestNamesOfStores(t *testing.T) {
 		"nats://me:pw@a/x?replicas=0", "nats://me:pw@a/x?replicas=9", "nats://me:pw@a/x?colour=red",
 		"nats://me:pw@a/x?monitor=ftp://a", "nats://me:pw@a/x?monitor=http://u:pw@a", "nats://me:pw@a/x?domain=a.b",
 		"nats://me:pw@a/x?unsafe=maybe", "nats://me:pw@a/x?%zz", "nats://me:pw@a/x#y", "nats://me:pw@a:4222x/y",
-		"nats://a/" + strings.Repeat("x", 33),
+		"nats://a/" + strings.Repeat("x", 33), "nats://me:12/pw@a/x", "nats://me:12?pw@a/x", "nats://me:12#pw@a/x",
+		"nats://me:pw@a,me:pw@b/x", "nats://me:p@pw@a/x",
 	} {
 		if n, err := Parse(bad); err == nil || !errors.Is(err, perdure.ErrInvalid) ||
 			strings.Contains(err.Error(), "pw") {
