@@ -73,37 +73,22 @@ func (h *Home) fileLock(id perdure.AgentID) string { return h.beside("-file-" + 
 // lockTries is how often the lock of a file is tried, with a moment between: nodes that look at it have it for less.
 const lockTries = 50
 
-// lockFile takes the lock of an agent whose file is run. Who has the lock removes its file in the end, so whoever gets
-// the lock of a file that is not there any more tries again: only one process has that of the file that is there.
+// lockFile takes the lock of an agent whose file is run.
 func (h *Home) lockFile(id perdure.AgentID) (unlock func() error, err error) {
 	for range lockTries {
-		file, err := os.OpenFile(h.fileLock(id), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		err = disk.Lock(file, false)
-		if err == nil && isThere(file) {
+		file, err := disk.OpenLocked(h.fileLock(id))
+		if err == nil {
 			return func() error {
 				_ = os.Remove(file.Name()) // not everywhere can an open file be removed; without its lock it is nothing
 				return file.Close()
 			}, nil
 		}
-		if err := errors.Join(err, file.Close()); err != nil && !errors.Is(err, disk.ErrLocked) {
+		if !errors.Is(err, disk.ErrLocked) {
 			return nil, err
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return nil, runElsewhere(id)
-}
-
-// isThere reports whether an open file is the one that has its name now.
-func isThere(f *os.File) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Stat(f.Name())
-	return err == nil && os.SameFile(open, now)
 }
 
 // barred says that the file of an agent is run, so that a node leaves the agent of the store alone.

@@ -163,8 +163,8 @@ func (l Local) release(ctx context.Context, id perdure.AgentID) error {
 func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
 	_ *exchange.Receipt, err error) {
 	d, v := l.Desk, l.Visitor
-	if err := v.May(VerbImport); err != nil {
-		return nil, err
+	if err := d.mayAdd(ctx, v, id); err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		return nil, err // nothing of what is refused in the end lies here meanwhile
 	}
 	s, err := d.Home.openSpool(id, v.ID())
 	if err != nil {

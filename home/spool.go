@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -22,9 +23,9 @@ const (
 	spoolDir = "arriving"
 	spoolExt = ".part"
 	// maxArrival bounds what one sender can have lie there of one agent, unless a Desk says otherwise, maxSpools how
-	// many files lie there.
+	// many files of one sender lie there.
 	maxArrival = 1 << 30
-	maxSpools  = 256
+	maxSpools  = 32
 	// spoolFor is how long what came before a connection broke waits for the rest.
 	spoolFor = 24 * time.Hour
 )
@@ -54,16 +55,16 @@ func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	if err := os.MkdirAll(filepath.Join(h.Dir, spoolDir), 0o700); err != nil {
 		return nil, err
 	}
-	if err := h.sweepSpools(); err != nil {
+	name := h.spoolFile(id, sender)
+	if err := sweepSpools(name); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(h.spoolFile(id, sender), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := disk.OpenLocked(name)
+	if errors.Is(err, disk.ErrLocked) {
+		err = perdure.WithHint(Busy("another transfer of agent "+id.Short()+" is under way"), "try again in a moment")
+	}
 	if err != nil {
 		return nil, err
-	}
-	if disk.Lock(f, false) != nil {
-		busy := perdure.WithHint(Busy("another transfer of agent "+id.Short()+" is under way"), "try again in a moment")
-		return nil, errors.Join(busy, f.Close())
 	}
 	s := &spool{f: f, id: id, most: maxArrival}
 	if err := s.cut(); err != nil {
@@ -73,28 +74,42 @@ func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	return s, nil
 }
 
-// sweepSpools forgets what nobody went on with, and refuses more files than a home keeps.
-func (h *Home) sweepSpools() error {
-	names, err := disk.Files(filepath.Join(h.Dir, spoolDir), spoolExt)
+// sweepSpools makes room for a file: it forgets what nobody went on with, and of the same sender's others the oldest.
+// One who breaks off many transfers loses their own, and keeps nobody else from passing agents on.
+func sweepSpools(name string) error {
+	names, err := disk.Files(filepath.Dir(name), spoolExt)
 	if err != nil {
 		return err
 	}
-	left := 0
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if err == nil && time.Since(info.ModTime()) > spoolFor {
-			err = os.Remove(name)
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+	var others []string // of the same sender
+	begun := map[string]time.Time{}
+	for _, other := range names {
+		info, err := os.Stat(other)
+		switch {
+		case err != nil || other == name:
+		case time.Since(info.ModTime()) > spoolFor:
+			dropSpool(other)
+		case senderOf(other) == senderOf(name):
+			others, begun[other] = append(others, other), info.ModTime()
 		}
-		left++
 	}
-	if left >= maxSpools {
-		return &Error{KindTooMany, fmt.Errorf("%d transfers that broke off lie in %s; they are forgotten after a day",
-			left, filepath.Join(h.Dir, spoolDir))}
+	slices.SortFunc(others, func(a, b string) int { return begun[a].Compare(begun[b]) })
+	for _, old := range others[:max(0, len(others)-maxSpools+1)] {
+		dropSpool(old)
 	}
 	return nil
+}
+
+// senderOf is the end of the name of a file that says whose it is.
+func senderOf(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
+
+// dropSpool removes a file, unless a transfer has it: that one decides about it.
+func dropSpool(name string) {
+	f, err := disk.OpenLocked(name)
+	if err != nil {
+		return
+	}
+	_ = errors.Join(os.Remove(name), f.Close()) // it is tried again with the next transfer
 }
 
 // cut drops what is not whole at the end.
