@@ -86,7 +86,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			return
 		}
 		if s.hooked(r) {
-			if !s.gate.let("hook "+peerOf(r), s.Limits, time.Now()) {
+			if !s.strangers.let("hook "+peerOf(r), s.Limits, time.Now()) {
 				s.fail(w, r, errTooMany)
 				return
 			}
@@ -96,14 +96,13 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		}
 		v, err := s.who(r)
 		if err != nil {
-			if !s.gate.let("unknown "+peerOf(r), Limits{Rate: 5, Burst: 50},
-				time.Now()) { // nobody tries tokens at leisure
+			if !s.strangers.let("unknown "+peerOf(r), guesses, time.Now()) {
 				err = errTooMany
 			}
 			s.fail(w, r, err)
 			return
 		}
-		if !s.gate.let(v.ID(), s.Limits, time.Now()) {
+		if !s.visitors.let(v.ID(), s.Limits, time.Now()) {
 			s.fail(w, r, errTooMany)
 			return
 		}
@@ -245,19 +244,24 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 }
 
 // whileGood is the context of a request that may go on for long, such as a stream: it ends when whoever asks may not
-// any more, as tails do. Stop must be called in the end.
+// any more, and when the server stops, as tails do. What may be no stream has a moment then to be answered. Stop must
+// be called in the end.
 func (s *Server) whileGood(r *http.Request, verb string) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		beat := time.NewTicker(s.Limits.Heartbeat)
+		beat := time.NewTicker(min(recheckAfter, s.Limits.Heartbeat))
 		defer beat.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-beat.C:
+			case <-s.live.ctx.Done():
+				s.cease(ctx, r.Method)
+				cancel()
+				return
 			}
 			v, err := s.who(r)
 			if err != nil || !v.MayEverywhere(verb) {
@@ -272,13 +276,29 @@ func (s *Server) whileGood(r *http.Request, verb string) (ctx context.Context, s
 	}
 }
 
-// peerOf is where a request comes from, without its port.
+// cease waits until a request is to end because the server stops: what only follows at once, anything else in a moment.
+func (s *Server) cease(ctx context.Context, method string) {
+	if method == http.MethodGet {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(recheckAfter):
+	}
+}
+
+// peerOf is where a request comes from, without its port. Of an IPv6 address it is the network: whoever has one has all
+// addresses in it.
 func peerOf(r *http.Request) string {
-	h, _, err := net.SplitHostPort(r.RemoteAddr)
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	return h
+	ip := at.Addr().Unmap()
+	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return net.String()
+	}
+	return ip.String()
 }
 
 type baseKey struct{}

@@ -4,16 +4,11 @@ import (
 	"context"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
-)
 
-// costly are the ends of paths whose answer is made of a whole memory, and can be many times as large as that, by
-// method.
-var costly = map[string][]string{
-	http.MethodGet:  {"/entries", "/transcript", "/state", "/diff", "/page"},
-	http.MethodPost: {"/verify", "/explain"},
-}
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
 
 // places are for requests that read whole memories: a few are under way at a time, however many come, so that they
 // never take more memory than a few take.
@@ -31,28 +26,39 @@ func (p places) take(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// bounding has requests for whole memories wait for a place. It is held while the answer is made, not while it is sent:
-// who takes nothing of theirs keeps nobody from reading.
-func (s *Server) bounding(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !readsMemory(r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		free, err := s.places.take(r.Context())
+// costly marks an operation whose answer is made of a whole memory, and can be many times as large as that: it waits
+// for a place once its request was read. The place is held while the answer is made, not while it is sent: who sends
+// nothing of theirs, or takes nothing, keeps nobody from reading.
+func (s *Server) costly(op huma.Operation) huma.Operation {
+	op.Middlewares = append(huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		p := &placed{ResponseWriter: w, places: s.places, free: func() {}}
+		defer func() { p.free() }()
+		r = r.WithContext(context.WithValue(ctx.Context(), placeKey{}, p))
+		next(humago.NewContext(ctx.Operation(), r, p))
+	}}, op.Middlewares...)
+	return op
+}
+
+type placeKey struct{}
+
+// takePlace takes the place that an operation needs, if it needs one.
+func takePlace(ctx context.Context) error {
+	if p, ok := ctx.Value(placeKey{}).(*placed); ok {
+		free, err := p.places.take(ctx)
 		if err != nil {
-			s.fail(w, r, err)
-			return
+			return err
 		}
-		defer free()
-		next.ServeHTTP(&placed{w, free}, r)
-	})
+		p.free = free
+	}
+	return nil
 }
 
 // placed gives a place back when the answer has been made: it is written at once.
 type placed struct {
 	http.ResponseWriter
-	free func()
+	places places
+	free   func()
 }
 
 func (p *placed) Write(b []byte) (int, error) {
@@ -62,12 +68,3 @@ func (p *placed) Write(b []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (p *placed) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-func readsMemory(r *http.Request) bool {
-	for _, end := range costly[r.Method] {
-		if strings.HasSuffix(r.URL.Path, end) {
-			return true
-		}
-	}
-	return false
-}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func (s *Server) takeIn(ctx context.Context, v *home.Visitor, in *struct {
 		return nil, err
 	}
 	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }() // it was only for this request
-	patient := &stalling{r: body, c: http.NewResponseController(x.w)}
+	patient := s.patiently(x.w, body)
 	head, err := arriving(io.TeeReader(patient, f))
 	if err != nil {
 		return nil, err
@@ -175,17 +176,39 @@ func arriving(r io.Reader) (*capsule.Head, error) {
 
 // stalling gives up on a sender that sends nothing for long, however long all of it takes.
 type stalling struct {
-	r io.Reader
-	c *http.ResponseController
+	r     io.Reader
+	c     *http.ResponseController
+	wait  time.Duration
+	ended bool
+}
+
+// patiently reads a body that may take as long as it does.
+func (s *Server) patiently(w http.ResponseWriter, body io.Reader) *stalling {
+	return &stalling{r: body, c: http.NewResponseController(w), wait: s.Limits.ReadStall}
 }
 
 func (s *stalling) Read(p []byte) (int, error) {
-	if err := s.c.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if s.ended {
+		return 0, io.EOF
+	}
+	if err := s.until(time.Now().Add(s.wait)); err != nil {
 		return 0, err
 	}
 	n, err := s.r.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, io.EOF): // the connection is watched from here on, and a deadline would cancel the request
+		s.ended = true
+		err = cmp.Or(s.until(time.Time{}), err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = &home.Error{Kind: home.KindUnavailable, Err: errors.New("nothing more of the capsule came for too long")}
 	}
 	return n, err
+}
+
+// until moves the deadline; where there are none, there is nothing to move.
+func (s *stalling) until(t time.Time) error {
+	if err := s.c.SetReadDeadline(t); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }

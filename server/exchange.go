@@ -111,7 +111,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (
 	}
 	defer s.answering(x.w)
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
-	patient := &stalling{r: body, c: http.NewResponseController(x.w)}
+	patient := s.patiently(x.w, body)
 	r, err := home.Local{Desk: s.Desk, Visitor: v}.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
 		x.refuse() // of what is refused no more is read

@@ -26,12 +26,18 @@ type hub struct {
 
 	mu      sync.Mutex
 	readers int
+	of      map[string]int             // the readers of each visitor
 	topics  map[perdure.AgentID]*topic // the zero id: every agent
 }
 
+// share is how many of the streams one visitor has at most: one who follows as much as they can keeps nobody else from
+// following.
+func (h *hub) share() int { return max(1, h.most/4) }
+
 // begin watches a store until ctx ends.
 func (h *hub) begin(ctx context.Context, s perdure.Store, most int) {
-	h.ctx, h.store, h.most, h.topics = ctx, s, most, map[perdure.AgentID]*topic{}
+	h.ctx, h.store, h.most = ctx, s, most
+	h.of, h.topics = map[string]int{}, map[perdure.AgentID]*topic{}
 	changed := view.Watch(ctx, s)
 	go func() {
 		for {
@@ -68,12 +74,12 @@ var errStreams = &home.Error{
 
 // join is the topic of an agent, or of all; leave it when done. Whoever is the first to read a topic begins it, and
 // nobody else waits for that but those who read the same.
-func (h *hub) join(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topic, func(), error) {
-	t, first, err := h.enter(d, id)
+func (h *hub) join(ctx context.Context, d *home.Desk, who string, id perdure.AgentID) (*topic, func(), error) {
+	t, first, err := h.enter(d, who, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	leave := func() { h.leave(t) }
+	leave := func() { h.leave(who, t) }
 	if first {
 		t.err = t.begin(h.ctx)
 		close(t.ready)
@@ -95,26 +101,34 @@ func (h *hub) join(ctx context.Context, d *home.Desk, id perdure.AgentID) (*topi
 }
 
 // enter counts a reader of a topic. First says that the topic is to be begun.
-func (h *hub) enter(d *home.Desk, id perdure.AgentID) (t *topic, first bool, err error) {
+func (h *hub) enter(d *home.Desk, who string, id perdure.AgentID) (t *topic, first bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.readers >= h.most {
 		return nil, false, errStreams
+	}
+	if most := h.share(); h.of[who] >= most {
+		return nil, false, &home.Error{Kind: home.KindTooMany,
+			Err: fmt.Errorf("you follow %d streams, which is as many as one visitor may here; end some", most)}
 	}
 	if t = h.topics[id]; t == nil {
 		t, first = newTopic(d, id), true
 		h.topics[id] = t
 	}
 	h.readers++
+	h.of[who]++
 	t.readers++
 	return t, first, nil
 }
 
 // leave ends a reading. A topic that could not be begun is not kept for others to find.
-func (h *hub) leave(t *topic) {
+func (h *hub) leave(who string, t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.readers--
+	if h.of[who]--; h.of[who] == 0 {
+		delete(h.of, who)
+	}
 	t.readers--
 	if (t.readers == 0 || t.failed()) && h.topics[t.id] == t {
 		delete(h.topics, t.id)

@@ -55,26 +55,16 @@ func replied[T any](v any, err error) (*reply[T], error) {
 func (s *Server) reads() {
 	operation(s, get("/v1/agents", "list-agents", "agents", "List agents"), home.VerbRead, s.list)
 	operation(s, get("/v1/agents/{agent}", "show-agent", "agents", "Show an agent"), home.VerbRead, s.show)
-	operation(s, get("/v1/agents/{agent}/page", "show-page", "agents", "Show an agent as rows for people"),
+	operation(s, s.costly(get("/v1/agents/{agent}/page", "show-page", "agents", "Show an agent as rows for people")),
 		home.VerbRead, s.page)
-	operation(
-		s,
-		get("/v1/agents/{agent}/state", "show-state", "agents", "Show everything derived from an agent's memory"),
-		home.VerbRead,
-		s.state,
-	)
-	operation(s, get("/v1/agents/{agent}/diff", "diff-agent", "agents", "Compare two points of memory"),
+	operation(s, s.costly(get("/v1/agents/{agent}/state", "show-state", "agents",
+		"Show everything derived from an agent's memory")), home.VerbRead, s.state)
+	operation(s, s.costly(get("/v1/agents/{agent}/diff", "diff-agent", "agents", "Compare two points of memory")),
 		home.VerbRead, s.diff)
-	operation(s,
-		get("/v1/agents/{agent}/entries", "list-entries", "agents", "List entries of an agent's memory"),
-		home.VerbRead, s.entries)
-	operation(
-		s,
-		get("/v1/agents/{agent}/transcript", "show-transcript", "agents",
-			"Show the conversation: who said what, calls, results, decisions"),
-		home.VerbRead,
-		s.transcript,
-	)
+	operation(s, s.costly(get("/v1/agents/{agent}/entries", "list-entries", "agents",
+		"List entries of an agent's memory")), home.VerbRead, s.entries)
+	operation(s, s.costly(get("/v1/agents/{agent}/transcript", "show-transcript", "agents",
+		"Show the conversation: who said what, calls, results, decisions")), home.VerbRead, s.transcript)
 	operation(
 		s,
 		get("/v1/agents/{agent}/waits", "list-agent-waits", "agents", "List what of an agent waits for a person"),
@@ -86,14 +76,9 @@ func (s *Server) reads() {
 	verify := post("/v1/agents/{agent}/verify", "verify-agent", "agents",
 		"Verify every link, hash and signature of an agent's memory")
 	verify.Middlewares = append(verify.Middlewares, withRequest)
-	operation(s, verify, home.VerbRead, s.verify)
-	operation(
-		s,
-		post("/v1/agents/{agent}/explain", "explain-policy", "agents",
-			"Explain what policy says, or said, of an action"),
-		home.VerbRead,
-		s.explain,
-	)
+	operation(s, s.costly(verify), home.VerbRead, s.verify)
+	operation(s, s.costly(post("/v1/agents/{agent}/explain", "explain-policy", "agents",
+		"Explain what policy says, or said, of an action")), home.VerbRead, s.explain)
 	operation(
 		s,
 		get("/v1/tools", "list-tools", "server", "List the tools of the node, and whether an agent may call them"),
@@ -182,6 +167,13 @@ func (s *Server) show(ctx context.Context, v *home.Visitor, in *showIn) (*tagged
 		if err == nil && notModified(in.Have, etag(heads)) {
 			return nil, huma.Status304NotModified()
 		}
+	}
+	if in.At != "" { // the memory is read to that point, as for a page
+		free, err := s.places.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer free()
 	}
 	sum, now, tag, err := s.summary(ctx, v, &in.Pointed)
 	if err != nil {

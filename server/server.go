@@ -48,10 +48,13 @@ type Server struct {
 
 	api    huma.API
 	live   hub
-	gate   gate
 	places places
-	once   sync.Once
-	all    http.Handler
+	// Those who are known are let by one gate and all others by another: however many strangers come, they make nobody
+	// forgotten who is known.
+	visitors, strangers gate
+
+	once sync.Once
+	all  http.Handler
 }
 
 // Limits bound what one server takes on. Zero fields are the defaults.
@@ -63,6 +66,7 @@ type Limits struct {
 	Streams    int           // tails at once; default 10,000
 	Heartbeat  time.Duration // of a tail that has nothing to say; default 15 s
 	WriteStall time.Duration // how long a reader may take nothing; default 30 s
+	ReadStall  time.Duration // how long a sender may send nothing; default 30 s
 }
 
 func (l Limits) or() Limits {
@@ -87,6 +91,9 @@ func (l Limits) or() Limits {
 	}
 	if l.WriteStall == 0 {
 		l.WriteStall = 30 * time.Second
+	}
+	if l.ReadStall == 0 {
+		l.ReadStall = 30 * time.Second
 	}
 	return l
 }
@@ -137,7 +144,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"), "see /docs"))
 	})
-	return s.bounding(mux)
+	return mux
 }
 
 // register adds the API.
@@ -197,7 +204,7 @@ func operation[I, O any](
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = s.Limits.or().Body
 	}
-	op.BodyReadTimeout = bodyTimeout
+	op.BodyReadTimeout = s.Limits.or().ReadStall
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, http.StatusTooManyRequests)
 	if verb != "" {
@@ -210,6 +217,10 @@ func operation[I, O any](
 		})
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		err := takePlace(ctx)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
 		out, err := do(ctx, visitorOf(ctx), in)
 		if err != nil {
 			return nil, s.problem(ctx, err)
@@ -217,9 +228,6 @@ func operation[I, O any](
 		return out, nil
 	})
 }
-
-// bodyTimeout is how long the body of a request may take.
-const bodyTimeout = 30 * time.Second
 
 func get(path, id, tag, summary string) huma.Operation {
 	return huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary, Tags: []string{tag}}

@@ -84,7 +84,7 @@ func (s *Server) tail(
 	if err != nil {
 		return nil, err
 	}
-	t, leave, err := s.live.join(ctx, s.Desk, id)
+	t, leave, err := s.live.join(ctx, s.Desk, v.ID(), id)
 	if err != nil {
 		return nil, err
 	}

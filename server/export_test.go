@@ -1,0 +1,16 @@
+package server
+
+// TakePlaces takes all places for requests that read whole memories, until the test frees them.
+func (s *Server) TakePlaces() (free func()) {
+	for range cap(s.places) {
+		s.places <- struct{}{}
+	}
+	return func() {
+		for range cap(s.places) {
+			<-s.places
+		}
+	}
+}
+
+// MaxBuckets is how many visitors a gate tells apart.
+const MaxBuckets = maxBuckets
