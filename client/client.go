@@ -227,8 +227,22 @@ func (c *Client) send(
 		}
 		return nil, safe, unreached(c.URL, err)
 	}
+	if res.StatusCode/100 == 2 && res.Header.Get(APIHeader) == "" {
+		_ = res.Body.Close() // whatever it says is not for us
+		return nil, false, perdure.WithHint(fmt.Errorf("%s: %w", c.URL, ErrStranger), elsewhere)
+	}
 	return res, safe, nil
 }
+
+// APIHeader is in every answer of a server of this API, with its version. What answers 200 without it is something
+// else, and nothing that it says, or leaves out, is about agents.
+const APIHeader = "Perdure-Api"
+
+// ErrStranger says that what answers is no perdure server.
+var ErrStranger = errors.New("what answers there is no perdure server")
+
+// elsewhere is what to do about an answer of something else.
+const elsewhere = "compare the address and the port with what perdure serve prints where it runs"
 
 // unreached is why a server could not be asked, and what to do about it.
 func unreached(server string, err error) error {
@@ -292,6 +306,8 @@ func problemOf(res *http.Response, b []byte) error {
 		}
 		if strings.Contains(string(b), "HTTP request to an HTTPS server") { // as Go's servers say it
 			p.Detail, p.Hint = "the server speaks TLS, and was asked without", "write https:// in place of http://"
+		} else if res.Header.Get(APIHeader) == "" {
+			p.Hint = elsewhere
 		}
 	}
 	return p

@@ -2,9 +2,13 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +20,7 @@ func TestABreakWhileAnAnswerIsReadIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(client.APIHeader, "v1")
 		if asked.Add(1) == 1 {
 			w.Header().Set("Content-Length", "100") // and the connection breaks before that
 			_, _ = w.Write([]byte(`{"a`))
@@ -42,6 +47,7 @@ func TestATailThatBreaksAfterAResetBeginsAtTheStart(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		after <- r.URL.Query().Get("after")
 		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set(client.APIHeader, "v1")
 		if asked.Add(1) == 1 {
 			fmt.Fprint(w, "event: reset\ndata: {}\n\n")
 			return
@@ -60,4 +66,34 @@ func TestATailThatBreaksAfterAResetBeginsAtTheStart(t *testing.T) {
 	if first, second := <-after, <-after; first != "fedcba9876543210.9" || second != "start" {
 		t.Errorf("it asked for what is after %q, then %q; want start", first, second)
 	}
+}
+
+// Whatever answers at an address that is not a server's, nothing of it is taken for agents, or for their absence.
+func TestWhatIsNoServerOfAgentsIsRefused(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"data":[]}`))
+	}))
+	t.Cleanup(web.Close)
+	c, ctx := &client.Client{URL: web.URL}, t.Context()
+	for name, ask := range map[string]func() error{
+		"list":   func() error { _, err := once(c.List(ctx, client.Filter{})); return err },
+		"tail":   func() error { _, err := once(c.Tail(ctx, client.Tail{})); return err },
+		"nodes":  func() error { _, err := c.Nodes(ctx); return err },
+		"export": func() error { _, err := c.Export(ctx, io.Discard, "x", "", ""); return err },
+		"import": func() error { _, err := c.Import(ctx, strings.NewReader("x"), false); return err },
+	} {
+		if err := ask(); !errors.Is(err, client.ErrStranger) {
+			t.Errorf("%s: got %v, want %v", name, err, client.ErrStranger)
+		}
+	}
+}
+
+// once is the first that a sequence yields.
+func once[T any](all iter.Seq2[T, error]) (T, error) {
+	for v, err := range all {
+		return v, err
+	}
+	return *new(T), nil
 }

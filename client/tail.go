@@ -67,7 +67,7 @@ func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Line, error] {
 			case ctx.Err() != nil:
 				yield(Line{}, ctx.Err())
 				return
-			case errors.As(err, &p) && p.Status < 500 && p.Kind != "too-many":
+			case errors.Is(err, ErrStranger), errors.As(err, &p) && p.Status < 500 && p.Kind != "too-many":
 				yield(Line{}, err)
 				return
 			case got:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -196,6 +197,38 @@ type Verified struct {
 func (w *Away) Verify(ctx context.Context, arg string) (*Verified, error) {
 	v, sent, err := post[client.Verified](ctx, w, "/v1/agents/"+url.PathEscape(arg)+"/verify", nil)
 	return &Verified{sent, v.OK, rowsFrom(v.Rows)}, err
+}
+
+// Export writes an agent as a capsule, and no byte of what is none: what arrives is validated deeply on its way.
+func (w *Away) Export(ctx context.Context, to io.Writer, agent, form, depth string) (n int64, err error) {
+	from, into := io.Pipe()
+	checked := make(chan error, 1)
+	go func() {
+		err := validate(from)
+		_ = from.CloseWithError(err) // it never fails; who writes is told
+		checked <- err
+	}()
+	n, err = w.Client.Export(ctx, io.MultiWriter(into, to), agent, form, depth)
+	_ = into.CloseWithError(err) // it never fails
+	if bad := <-checked; err == nil || bad != nil && errors.Is(err, bad) {
+		err = bad
+	}
+	return n, err
+}
+
+// validate reads a capsule to its end.
+func validate(r io.Reader) error {
+	c, err := capsule.NewReader(r, capsule.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	for _, err := range c.Entries() {
+		if err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(io.Discard, r) // nothing is left of a capsule that was good
+	return err
 }
 
 // ExportFile writes an agent as a capsule to a file, which is new unless it is to be replaced; without a name it is

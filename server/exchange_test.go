@@ -127,6 +127,7 @@ func TestAClientBelievesNoReceiptThatIsNotSigned(t *testing.T) {
 	n, id := traveller(t, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // what was sent is of no interest
+		w.Header().Set(client.APIHeader, "v1")
 		_, _ = io.WriteString(w, `{"agent":"`+id.String()+`","heads":[],"entries":2}`)
 	}))
 	defer srv.Close()

@@ -3,11 +3,14 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,5 +77,27 @@ func TestAPersonSignsWhatTheyAreShownWhateverTheServerSays(t *testing.T) {
 		if !strings.Contains(text, "pay") || strings.Contains(text, "hum") {
 			t.Errorf("%s: %s", where, text)
 		}
+	}
+}
+
+// A server that changes a word in what it exports: no file is made of what is no capsule.
+func TestWhatIsExportedIsACapsuleOrNothing(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.asking()
+	token := w.token("", home.VerbRead, home.VerbExport)
+	file := filepath.Join(t.TempDir(), "x.agent")
+	for _, c := range []struct{ from, to, form string }{{"pay", "hum", "text"}, {"pay", "hum", "binary"}} {
+		away := &home.Away{Client: &client.Client{URL: w.lying(c.from, c.to), Token: token}}
+		_, _, err := away.ExportFile(t.Context(), file, id.String(), c.form, "", false)
+		if !errors.Is(err, perdure.ErrRejected) {
+			t.Errorf("%s: got %v, want it rejected", c.form, err)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 0 {
+			t.Errorf("%s: %v is left", c.form, left)
+		}
+	}
+	away := &home.Away{Client: &client.Client{URL: w.url, Token: token}}
+	if _, n, err := away.ExportFile(t.Context(), file, id.String(), "text", "", false); err != nil || n == 0 {
+		t.Errorf("%d bytes, %v, want a file", n, err)
 	}
 }

@@ -75,6 +75,7 @@ func TestAClientSignsOnlyWhatThePersonNamed(t *testing.T) {
 		path = strings.ReplaceAll(path, "/small/", "/"+big.String()+"/")
 		code, head, b := w.raw(r.Header.Get("Authorization")[len("Bearer "):], r.Method, path, []byte(body),
 			"Content-Type", "application/json")
+		rw.Header().Set(client.APIHeader, head.Get(client.APIHeader))
 		rw.Header().Set("Content-Type", head.Get("Content-Type"))
 		rw.WriteHeader(code)
 		_, _ = rw.Write(b)
