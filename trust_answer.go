@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The words for people that a policy can ask without naming them.
@@ -94,9 +95,15 @@ func (t *Trust) byCharter(f *Fold) bool {
 }
 
 // Answerers says in words whose answer to a question counts here: whom it is asked of, and the names of their keys, as
-// far as the trust file has them.
+// far as the trust file has them. Of an agent whose owner is not trusted here it says whose counts where it runs.
 func (t *Trust) Answerers(f *Fold, q *Asking) string {
 	var names []string
+	if t.elsewhere(f, q) {
+		for _, k := range f.Charter.Approvers {
+			names = append(names, cmp.Or(t.name(k), k.Short()))
+		}
+		return f.whom(q) + " (" + strings.Join(names, ", ") + ")"
+	}
 	add := func(k Key, name string) {
 		if name != "" && !slices.Contains(names, name) && t.MayAnswer(f, q, k) {
 			names = append(names, name)
@@ -111,6 +118,24 @@ func (t *Trust) Answerers(f *Fold, q *Asking) string {
 		return whom
 	}
 	return whom + " (" + strings.Join(names, ", ") + ")"
+}
+
+// elsewhere reports whether a question goes to the approvers of a charter that has no say here: whose answer counts is
+// decided where the agent runs.
+func (t *Trust) elsewhere(f *Fold, q *Asking) bool {
+	asked := q.Asked()
+	return f.byApprovers(asked) && !t.byCharter(f) && (len(asked) == 0 || slices.Contains(asked, askedOwner))
+}
+
+// Approved is how many people have approved, as Tally counts them; for an agent whose owner is not trusted here, how
+// many of the approvers that its charter names.
+func (t *Trust) Approved(f *Fold, q *Asking, now time.Time) int {
+	s := t.Tally(f, q, now)
+	if t.elsewhere(f, q) {
+		named := func(v *Vote) bool { return slices.Contains(f.Charter.Approvers, v.Origin) }
+		s = q.by(TimeOf(now)).tally(TimeOf(now), named, func(k Key) Key { return k })
+	}
+	return int(max(q.Verdict.Quorum, 1) - s.Lacks)
 }
 
 // person tells the people behind keys apart, who may have several: of all keys of one person it names the same. Keys

@@ -323,8 +323,9 @@ func (w *Away) vote(ctx context.Context, agent string, x Voting) (*Told, error) 
 	return out, err
 }
 
-// checked is what is answered, out of the entries that the digest binds. Of what the server says about it, only who is
-// called how is left: a person's key signs what they were shown, whatever the server would like them to see.
+// checked is what is answered, out of the entries that the digest binds. Of what the server says about it, only people
+// are left, who is called how and how many have approved: a person's key signs what they were shown, whatever the
+// server would like them to see.
 func checked(q *client.Question) *view.Wait {
 	about := &view.Wait{Agent: q.Agent, Kind: view.WaitApproval, Decision: q.Decision, Digest: q.Digest,
 		Action: q.Action, What: view.ActionText(q.Action), Why: q.Verdict.Reason, Asked: q.Verdict.Asked,
@@ -334,7 +335,7 @@ func checked(q *client.Question) *view.Wait {
 		about.Tool = x.Tool
 	}
 	if q.About != nil {
-		about.Name = q.About.Name
+		about.Name, about.Whom, about.Approved = q.About.Name, q.About.Whom, q.About.Approved
 	}
 	return about
 }

@@ -471,7 +471,7 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	quorum := max(q.Verdict.Quorum, 1)
 	w := Wait{Kind: WaitApproval, Decision: q.Decision, Digest: q.Digest, Tool: toolName(q.Action), Action: q.Action,
 		What: ActionText(q.Action),
-		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: quorum, Approved: int(quorum - t.Tally(f, q, now).Lacks),
+		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: quorum, Approved: t.Approved(f, q, now),
 		Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest)}
 	for _, v := range q.Votes {
