@@ -544,7 +544,7 @@ func (l *Log) Snapshots() []perdure.Cursor {
 // LockFile opens a file, making it if there is none, and takes its lock, waiting for others to finish. Closing it gives
 // the lock back.
 func LockFile(path string) (io.Closer, error) {
-	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
+	f, err := disk.OpenPlain(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(path)))
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,30 @@ func TestNoPathLeadsOutOfTheFolder(t *testing.T) {
 	}
 }
 
+// TestGitsOwnFilesAreNotWritten keeps settings and hooks, which name programs that git runs, from agents that may write
+// files.
+func TestGitsOwnFilesAreNotWritten(t *testing.T) {
+	f, dir := fileTools(t)
+	config := filepath.Join(dir, "sub", ".git", "config")
+	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{".git", ".git/config", "sub/.git/config", "sub/.git/hooks/pre-commit", ".GIT/config",
+		"new/.git/config"} {
+		fails(t, call(t, f("write"), map[string]any{"path": p, "text": "x"}), "git")
+		fails(t, call(t, f("append"), map[string]any{"path": p, "text": "x"}), "git")
+		fails(t, call(t, f("remove"), map[string]any{"path": p}), "git")
+	}
+	if got := onDisk(t, config); got != "kept" {
+		t.Errorf("it has %q", got)
+	}
+	value(t, call(t, f("read"), map[string]any{"path": "sub/.git/config"}))
+	value(t, call(t, f("write"), map[string]any{"path": ".gitignore", "text": "x"}))
+}
+
 func TestOnlyOrdinaryFilesOfBoundedSize(t *testing.T) {
 	f, dir := fileTools(t)
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"strings"
 )
 
 // content is what is to be written.
@@ -26,10 +28,21 @@ func (a *writeArgs) content() ([]byte, error) {
 	return b, nil
 }
 
+// changeable is allowed for what is to be changed. What git keeps is not: its settings and hooks name programs, which
+// run as whoever uses git there next, and nobody was asked about those.
+func (f files) changeable(name string, itself bool) error {
+	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Join(f.dir, filepath.FromSlash(name))), "/") {
+		if part = strings.ToLower(part); part == ".git" || part == "git~1" {
+			return fmt.Errorf("%s is git's: its files name programs that git runs, and are not written by this tool", name)
+		}
+	}
+	return f.allowed(name, itself)
+}
+
 // target checks the path and the content of a file to be written, and makes the folders on the way.
 func (f files) target(a *writeArgs) (name string, b []byte, err error) {
 	name = a.Path
-	if err = f.allowed(name, false); err != nil {
+	if err = f.changeable(name, false); err != nil {
 		return "", nil, err
 	}
 	if name == "." {
@@ -105,7 +118,7 @@ func (f files) append(_ context.Context, a writeArgs) (map[string]any, error) {
 
 func (f files) remove(_ context.Context, a pathArgs) (map[string]any, error) {
 	name := a.Path
-	if err := f.allowed(name, true); err != nil {
+	if err := f.changeable(name, true); err != nil {
 		return nil, err
 	}
 	if name == "." {

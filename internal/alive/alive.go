@@ -99,7 +99,7 @@ func (f *Folder) file(id string) string { return filepath.Join(f.Path, id) }
 
 // unlocked reports whether a file is there and nobody has its lock.
 func unlocked(path string) bool {
-	file, err := os.Open(path)
+	file, err := disk.OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}

@@ -32,6 +32,28 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
+// OpenPlain is OpenFile for a file in a folder that others may put things into: a link is not followed, and what is not
+// a regular file is refused at once, whatever opening it would do.
+func OpenPlain(path string, flag int, perm fs.FileMode) (File, error) {
+	if info, err := os.Lstat(path); err == nil { // else opening says what is wrong
+		if err := Regular(path, info); err != nil {
+			return nil, err
+		}
+	}
+	f, err := OpenFile(path, flag|nonBlock|noFollow, perm)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = Regular(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // ReadFile reads a regular file of at most so many bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
@@ -63,6 +85,8 @@ func Regular(path string, info fs.FileInfo) error {
 		return nil
 	case mode.IsDir():
 		what = "a folder"
+	case mode&fs.ModeSymlink != 0:
+		what = "a symbolic link"
 	case mode&fs.ModeNamedPipe != 0:
 		what = "a pipe"
 	case mode&fs.ModeSocket != 0:

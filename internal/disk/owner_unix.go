@@ -11,6 +11,9 @@ import (
 // nonBlock keeps the opening of a pipe from waiting for its other end.
 const nonBlock = syscall.O_NONBLOCK
 
+// noFollow keeps the opening of a link from opening what it points to.
+const noFollow = syscall.O_NOFOLLOW
+
 // Owner is the user a file belongs to, as a number; known is false where the system does not say.
 func Owner(info fs.FileInfo) (user int, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -2,7 +2,7 @@ package disk
 
 import "io/fs"
 
-const nonBlock = 0
+const nonBlock, noFollow = 0, 0
 
 // Owner is the user a file belongs to, as a number; known is false where the system does not say.
 func Owner(fs.FileInfo) (user int, known bool) { return 0, false }

@@ -105,7 +105,7 @@ func (a *arrivals) catchUp() error {
 		}
 	}
 	if a.f == nil {
-		if a.f, err = disk.OpenFile(a.path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(a.path))); err != nil {
+		if a.f, err = disk.OpenPlain(a.path, os.O_RDWR|os.O_CREATE, disk.ModeIn(filepath.Dir(a.path))); err != nil {
 			return err
 		}
 		a.id, a.n, a.last, a.marks = perdure.Hash{}, 0, 0, map[perdure.AgentID]mark{}

@@ -30,7 +30,7 @@ func (b *bell) ring() {
 	defer b.mu.Unlock()
 	if b.f == nil {
 		var err error
-		if b.f, err = disk.OpenFile(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND,
+		if b.f, err = disk.OpenPlain(b.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND,
 			disk.ModeIn(filepath.Dir(b.path))); err != nil {
 			return
 		}

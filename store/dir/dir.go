@@ -103,8 +103,10 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Binary {
 		s.form = capsule.Binary
 	}
-	var err error
-	if s.looks = o.Look; s.looks {
+	err := plainIndex(dir)
+	if s.looks = o.Look; err != nil {
+		// nothing in it is touched
+	} else if s.looks {
 		_, err = os.ReadDir(dir)
 	} else {
 		err = furnish(dir)
@@ -116,6 +118,33 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open folder of agents: %w", err)
 	}
 	return s, nil
+}
+
+// plainIndex refuses an index that has anything but files and folders in it. The folder may have come from a stranger, by
+// git or on a stick: what is written to a link in it would go to whatever file the stranger chose, and a pipe would hold
+// everybody up.
+func plainIndex(dir string) error {
+	index := filepath.Join(dir, indexDir)
+	err := filepath.WalkDir(index, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
+		if err == nil {
+			err = disk.Regular(path, info)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, disk.ErrIrregular):
+		return perdure.WithHint(err, "remove "+index+", which is made anew; did somebody else put this there?")
+	}
+	return err
 }
 
 // SetTrust changes whose entries count, and looks at the files again that were left alone.

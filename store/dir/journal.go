@@ -104,11 +104,11 @@ func (j *journal) catchUp() error {
 		j.f = nil
 	}
 	if j.looks {
-		if j.f, err = disk.OpenFile(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
+		if j.f, err = disk.OpenPlain(path, os.O_RDONLY, 0); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	} else if err = disk.MkdirAll(j.dir, folderMode(filepath.Dir(j.dir))); err == nil {
-		j.f, err = disk.OpenFile(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(j.dir))
+		j.f, err = disk.OpenPlain(path, os.O_RDWR|os.O_CREATE, disk.ModeIn(j.dir))
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // TestAStrangersCopyNeitherReplacesNorHidesAnAgent drops a copy with a stranger's entries beside an agent, under names
@@ -120,5 +122,77 @@ func TestAKeyThatIsTrustedLaterLetsItsCopyIn(t *testing.T) {
 	}
 	if held, err := perdure.Load(t.Context(), s, a.ID()); err != nil || held.Fold().Count != 2 {
 		t.Errorf("%v, want both entries in one agent", err)
+	}
+}
+
+// TestAStrangersIndexIsNotWrittenThrough has links and a folder in the place of the files of the index: a folder that came
+// by git or on a stick holds whatever a stranger put there.
+func TestAStrangersIndexIsNotWrittenThrough(t *testing.T) {
+	for _, name := range []string{"", "journal", "bell", "lock", "arrivals", "arrivals.lock", "place", "rows", "nodes"} {
+		for _, looks := range []bool{true, false} {
+			folder, outside := t.TempDir(), t.TempDir()
+			target := filepath.Join(outside, "mine")
+			if err := os.WriteFile(target, []byte("mine\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			to := target
+			if name == "" || name == "rows" || name == "nodes" {
+				to = outside
+			} else if err := os.Mkdir(filepath.Join(folder, indexDir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, indexDir, name)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(to, filepath.Join(folder, indexDir, name)); err != nil {
+				t.Skip(err)
+			}
+			s, err := Open(folder, Options{Look: looks})
+			if !errors.Is(err, disk.ErrIrregular) {
+				t.Errorf("%s as a link, looking %v: %v, want %v", name, looks, err, disk.ErrIrregular)
+			}
+			if err == nil {
+				_ = s.Close()
+			}
+			found, err := os.ReadDir(outside)
+			if b, _ := os.ReadFile(target); err != nil || len(found) != 1 || string(b) != "mine\n" {
+				t.Errorf("%s as a link, looking %v: outside are %v, and the file has %q", name, looks, found, b)
+			}
+		}
+	}
+}
+
+// TestALinkThatComesLaterIsNotWrittenThrough replaces files of the index by links while the folder is open.
+func TestALinkThatComesLaterIsNotWrittenThrough(t *testing.T) {
+	folder, target := t.TempDir(), filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(target, []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(folder, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, name := range []string{journalName, bellName, lockName, arrivalsName} {
+		path := filepath.Join(folder, indexDir, name)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, path); err != nil {
+			t.Skip(err)
+		}
+	}
+	owner, err := perdure.GenerateSigner("owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: s, Key: owner}
+	_, err = n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "bill", Goal: "pay"},
+		Charter: perdure.Charter{Scope: "acme"}})
+	if !errors.Is(err, disk.ErrIrregular) {
+		t.Errorf("create: %v, want %v", err, disk.ErrIrregular)
+	}
+	if b, _ := os.ReadFile(target); string(b) != "mine\n" {
+		t.Errorf("the file has %q", b)
 	}
 }

@@ -140,10 +140,14 @@ func createWitness(path string) error {
 // errForgot says that a witness is not what was written.
 var errForgot = errors.New("it was cut off or overwritten")
 
-// short refuses a file that has not even a first page, or ends in the middle of one that no log has.
+// short refuses what is no file, and a file that has not even a first page, or ends in the middle of one that no log
+// has.
 func short(path string) error {
 	info, err := os.Stat(path)
-	if err == nil && info.Mode().IsRegular() && (info.Size() < pageSize || info.Size()%pageSize != 0 && !logged(path)) {
+	if err == nil {
+		err = disk.Regular(path, info)
+	}
+	if err == nil && (info.Size() < pageSize || info.Size()%pageSize != 0 && !logged(path)) {
 		err = errForgot
 	}
 	return err

@@ -112,11 +112,11 @@ func (f *Folder) close() error { return errors.Join(f.tree.root.Close(), f.unloc
 
 // mark checks whose folder it is, and makes a new one the role's.
 func (f *Folder) mark(known bool) error {
-	b, err := f.tree.root.ReadFile(markerName)
+	was, err := f.tree.read(markerName)
 	switch {
-	case err == nil:
+	case err == nil && was != nil:
 		var m marker
-		if err := json.Unmarshal(b, &m); err != nil || m.Perdure != "folder" {
+		if err := json.Unmarshal(was.raw, &m); err != nil || m.Perdure != "folder" {
 			return fmt.Errorf("%w: %s cannot be read; remove it and use --adopt", ErrFolder, markerName)
 		}
 		if m.Version > markerVersion {
@@ -128,7 +128,7 @@ func (f *Folder) mark(known bool) error {
 				f.Dir, m.Role, f.Reader.Role())), "name another folder, or --role "+m.Role)
 		}
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return err
 	}
 	if !f.Adopt {
@@ -139,7 +139,7 @@ func (f *Folder) mark(known bool) error {
 	if f.looks {
 		return nil
 	}
-	b, err = json.Marshal(marker{"folder", f.Reader.Role(), markerVersion})
+	b, err := json.Marshal(marker{"folder", f.Reader.Role(), markerVersion})
 	if err != nil {
 		return err
 	}

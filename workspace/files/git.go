@@ -22,16 +22,46 @@ import (
 // repository is the git repository that a folder is in. Commits are made beside the index that people use, so that what
 // they have staged stays theirs, and of nothing but the files of memory.
 type repository struct {
-	dir  string
-	name string // who commits, if git does not know
+	dir   string
+	name  string   // who commits, if git does not know
+	plain []string // settings that turn its filters off
 }
 
 // ErrMoved says that git put a folder back to another state than the one that was synced last.
 var ErrMoved = errors.New("git moved the folder")
 
+// runsNothing are settings with which git runs no program that a repository names. Whoever can write to a folder is not
+// who uses git there: an agent that may write files would run programs.
+var runsNothing = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+	"-c", "safe.bareRepository=explicit"}
+
+// unfilter turns the filters off that a repository itself has.
+func (g *repository) unfilter(ctx context.Context) error {
+	out, err := g.git(ctx, "config", "--includes", "--show-scope", "--name-only", "-z", "--list")
+	if err != nil {
+		return err
+	}
+	words := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(words); i += 2 {
+		scope, name := words[i], words[i+1]
+		if !strings.HasPrefix(name, "filter.") || scope == "system" || scope == "global" || scope == "command" {
+			continue
+		}
+		if strings.Contains(name, "=") {
+			return fmt.Errorf("the filter %q of this repository cannot be turned off: rename it", name)
+		}
+		value := "" // no command
+		if strings.HasSuffix(name, ".required") {
+			value = "false"
+		}
+		g.plain = append(g.plain, "-c", name+"="+value)
+	}
+	return nil
+}
+
 // run runs git in the folder, and returns what it prints.
 func (g *repository) run(ctx context.Context, in string, env []string, args ...string) (string, error) {
-	c := exec.CommandContext(ctx, "git", args...)
+	c := exec.CommandContext(ctx, "git", slices.Concat(runsNothing, g.plain, args)...)
 	c.Dir, c.Stdin = g.dir, strings.NewReader(in)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
 		for _, name := range []string{"DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "OBJECT_DIRECTORY"} {
@@ -44,6 +74,9 @@ func (g *repository) run(ctx context.Context, in string, env []string, args ...s
 	var out, beside bytes.Buffer
 	c.Stdout, c.Stderr = &out, &beside
 	if err := c.Run(); err != nil {
+		for len(args) > 2 && args[0] == "-c" {
+			args = args[2:]
+		}
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, view.OneLine(beside.String(), maxLine))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
@@ -93,7 +126,7 @@ func (f *Folder) repository(ctx context.Context) *repository {
 		missing := err != nil
 		f.noGit = &missing
 	}
-	g := &repository{f.dir, f.person().Node.Key.Name}
+	g := &repository{dir: f.dir, name: f.person().Node.Key.Name}
 	if *f.noGit || !g.is(ctx) {
 		return nil
 	}
@@ -249,6 +282,9 @@ func (s *syncing) refusals() (names []string) {
 // commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit
 // is made only if HEAD is still what it was.
 func (g *repository) commit(ctx context.Context, without []string, message string) (string, error) {
+	if err := g.unfilter(ctx); err != nil {
+		return "", err
+	}
 	temp, err := os.CreateTemp("", "perdure-index-*")
 	if err != nil {
 		return "", err

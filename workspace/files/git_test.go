@@ -218,3 +218,43 @@ func TestACloneGivesTheDocumentsBack(t *testing.T) {
 	}
 	q.still()
 }
+
+// Whoever can write to the folder of memory is not who syncs it: what git would run there is not run.
+func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	p := newWorld(t, "ann").person(0)
+	p.Git = true
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	ran := filepath.Join(t.TempDir(), "ran")
+	touch := func(by string) string { return "echo " + by + " >> " + ran }
+	p.git("config", "core.fsmonitor", touch("fsmonitor")+"; false")
+	p.git("config", "filter.x.clean", touch("filter")+"; cat")
+	p.git("config", "filter.x.required", "true")
+	p.git("config", "filter.y.process", touch("process"))
+	for name, text := range map[string]string{".git/info/attributes": "a.md filter=x\nb.md filter=y\n",
+		".git/hooks/post-index-change": "#!/bin/sh\n" + touch("hook"), ".git/hooks/reference-transaction": "#!/bin/sh\n" +
+			touch("hook")} {
+		path := filepath.Join(p.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := p.git("-c", "core.fsmonitor=false", "rev-list", "--count", "HEAD")
+	if err := os.RemoveAll(ran); err != nil {
+		t.Fatal(err)
+	}
+	p.write("agents/coder/a.md", "more\n")
+	p.write("agents/coder/b.md", "b\n")
+	p.sync()
+	if b, err := os.ReadFile(ran); err == nil {
+		t.Errorf("ran: %s", b)
+	}
+	if after := p.git("-c", "core.fsmonitor=false", "rev-list", "--count", "HEAD"); after == before {
+		t.Errorf("nothing was committed: %s commits before and after", after)
+	}
+}
