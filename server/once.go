@@ -97,7 +97,9 @@ func writes[T any](
 			}
 			return plain[T]{out}.MarshalJSON()
 		},
-		Done: s.done,
+		Done: func(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
+			return plain[T]{s.done(ctx, what, id, entries)}.MarshalJSON()
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -126,16 +128,19 @@ func (s *Server) match(ctx context.Context, v *home.Visitor, list, arg string) (
 }
 
 // done is the answer to a request whose entries are stored, and whose answer was lost with the process that served it.
-func (s *Server) done(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
+func (s *Server) done(ctx context.Context, what string, id perdure.AgentID, entries []*perdure.Entry) any {
 	if entries[0].Kind == perdure.KindGenesis {
 		g, _ := entries[0].Content().(perdure.Genesis)
-		return json.Marshal(client.Created{Agent: id, Name: g.Intent.Name})
+		return client.Created{Agent: id, Name: g.Intent.Name}
 	}
 	at := len(entries) - 1
 	for at > 0 && entries[at].Kind != perdure.KindEvent { // a snapshot may follow
 		at--
 	}
-	return plain[client.Told]{s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])}.MarshalJSON()
+	if what == tellsEvent {
+		return client.Recorded{Agent: id, Entry: entries[at].Name, Seq: entries[at].Seq}
+	}
+	return s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])
 }
 
 // notModified reports whether who asks has this version already.

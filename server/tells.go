@@ -241,6 +241,9 @@ func (s *Server) fork(ctx context.Context, v *home.Visitor, in *telling[client.F
 	)
 }
 
+// tellsEvent is what a request does that tells an agent what happened.
+const tellsEvent = "event"
+
 func (s *Server) event(
 	ctx context.Context,
 	v *home.Visitor,
@@ -252,12 +255,9 @@ func (s *Server) event(
 	}
 	ev.Name = strings.TrimSpace(ev.Name)
 	w := in.Writing
-	keyed := ev.ID == "" && w.Key != ""
-	if keyed { // the agent remembers the ids of events itself
-		ev.ID = w.Key
-	}
-	w.Key, w.Match = "", ""
-	return writes[client.Recorded](ctx, s, v, &w, "event", in.Agent, nil, func(ctx context.Context) (any, error) {
+	w.Match = "" // it is not for an event that was received before, which its id says, too
+	asked := []any{ev.Name, ev.ID, []byte(ev.Data)}
+	return writes[client.Recorded](ctx, s, v, &w, tellsEvent, in.Agent, asked, func(ctx context.Context) (any, error) {
 		if in.Match != "" {
 			before, err := s.Desk.Received(ctx, v, in.Agent, ev)
 			if err != nil {
@@ -275,20 +275,8 @@ func (s *Server) event(
 		if err != nil {
 			return nil, err
 		}
-		if before && keyed && !says(e, &ev) {
-			return nil, home.ErrKeyReused
-		}
 		return client.Recorded{Agent: e.ID(), Entry: e.Name, Seq: e.Seq, Before: before}, nil
 	})
-}
-
-// says reports whether an entry tells what an event does; also where it cannot be told any more.
-func says(e *perdure.Entry, ev *perdure.Event) bool {
-	was, ok := e.Content().(perdure.Event)
-	if _, dropped := was.Notice.(perdure.Pruned); !ok || dropped {
-		return true
-	}
-	return was.Name == ev.Name && bytes.Equal(was.Data, ev.Data)
 }
 
 func (s *Server) settle(ctx context.Context, v *home.Visitor, in *telling[client.Settle]) (*wrote[client.Told], error) {
