@@ -77,11 +77,13 @@ func (l *Lease) Due(heads []perdure.Hash, earliest perdure.Time) perdure.Time {
 	return earliest
 }
 
-// Pages yields items page by page, each read after the cursor of the last.
-func Pages(after perdure.Cursor, read func(perdure.Cursor) ([]perdure.Item, error)) iter.Seq2[perdure.Item, error] {
+// Pages yields items page by page, each read after the cursor of the last, n of them at most. The first page is short:
+// who takes a few and stops does not pay for many.
+func Pages(after perdure.Cursor, read func(at perdure.Cursor, n int) ([]perdure.Item, error)) iter.Seq2[perdure.Item,
+	error] {
 	return func(yield func(perdure.Item, error) bool) {
-		for at := after; ; {
-			page, err := read(at)
+		for at, n := after, firstEntries; ; n = pageEntries {
+			page, err := read(at, n)
 			if err != nil {
 				yield(perdure.Item{}, err)
 				return
@@ -98,8 +100,8 @@ func Pages(after perdure.Cursor, read func(perdure.Cursor) ([]perdure.Item, erro
 	}
 }
 
-// PageEntries is how many entries a page has at most.
-const PageEntries = 256
+// pageEntries is how many entries a page has at most, and firstEntries the first one.
+const pageEntries, firstEntries = 256, 16
 
 // Snapshots yields the snapshots of a Log, newest first, using it anew for each: it may be in other hands between them.
 func Snapshots(use func(func(*Log) error) error) iter.Seq2[perdure.Item, error] {

@@ -270,9 +270,9 @@ func (s *Store) opened() error {
 
 // Entries implements perdure.Store.
 func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
-	return Pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
+	return Pages(after, func(at perdure.Cursor, n int) (page []perdure.Item, err error) {
 		err = s.use(ctx, "read", id, false, func() error {
-			page, err = s.log.Read(at, PageEntries)
+			page, err = s.log.Read(at, n)
 			return err
 		})
 		return page, err

@@ -137,7 +137,7 @@ func (h *hub) leave(who string, t *topic) {
 
 // frame is an entry as it is sent.
 type frame struct {
-	at    perdure.Cursor
+	place view.Place // behind it
 	agent perdure.AgentID
 	line  view.Line // without its body, for those who choose
 	text  []byte
@@ -147,6 +147,9 @@ const (
 	// maxFrames and maxFrameBytes bound the row of a topic.
 	maxFrames     = 1024
 	maxFrameBytes = 4 << 20
+	// sendBytes is how much of a row or of the store is taken for a reader at a time, unless one frame alone is longer:
+	// what is taken is held until the reader has it, however slow they are.
+	sendBytes = 64 << 10
 	// maxNarrators bounds the agents of which a stream of all knows what they refer to.
 	maxNarrators = 4096
 )
@@ -164,13 +167,20 @@ type topic struct {
 	scribe  scribe
 
 	mu      sync.Mutex // never held while the store is read: readers wait for it
-	feed    perdure.Hash
+	edition edition
 	row     []frame
 	size    int
 	start   perdure.Cursor // the row holds everything after it
-	end     perdure.Cursor // up to here
+	end     view.Place     // up to here
 	ended   bool           // the agent has ended
 	changed chan struct{}  // closed when there is more
+}
+
+// edition is what positions are of. The store begins another feed where it was restored or rebuilt; what was written in
+// another order under a topic is another edition of the same feed.
+type edition struct {
+	feed perdure.Hash
+	n    int
 }
 
 func newTopic(d *home.Desk, id perdure.AgentID) *topic {
@@ -200,33 +210,42 @@ func (t *topic) restart(ctx context.Context) error {
 	if !ok {
 		return perdure.Invalid(errors.New("this store keeps no order of arrival to follow"))
 	}
-	feed, end, err := f.FeedEnd(ctx)
+	feed, last, err := f.FeedEnd(ctx)
 	if err != nil {
 		return err
 	}
-	ended := false
+	end, ended := view.Place{Cursor: last}, false
 	if !t.id.IsZero() {
 		ended = t.hasEnded(ctx) // before it is read to the end: then that has all of it
 		w, _, err := view.FollowRecent(ctx, t.desk.Store, t.id, 0, view.Fitting(func(view.Line) bool { return false }))
 		if err != nil {
 			return err
 		}
-		end = w.Cursor()
+		end = w.Place()
 		t.scribe.begin(ctx, t.id, w.Told())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.feed, t.row, t.size, t.start, t.end, t.ended = feed, nil, 0, end, end, ended
+	t.edition = edition{feed, t.edition.n + 1}
+	t.row, t.size, t.start, t.end, t.ended = nil, 0, end.Cursor, end, ended
 	t.wake()
 	return nil
 }
 
-// after is what arrived after a position.
-func (t *topic) after(ctx context.Context, at perdure.Cursor) iter.Seq2[perdure.Item, error] {
+// after is what arrived after a place.
+func (t *topic) after(ctx context.Context, p view.Place) iter.Seq2[perdure.Item, error] {
 	if t.id.IsZero() {
-		return t.desk.Store.(perdure.Feeder).Feed(ctx, at)
+		return t.desk.Store.(perdure.Feeder).Feed(ctx, p.Cursor)
 	}
-	return t.desk.Store.Entries(ctx, t.id, at)
+	return p.After(ctx, t.desk.Store, t.id)
+}
+
+// past is the place behind an entry that follows another place.
+func (t *topic) past(p view.Place, item perdure.Item) view.Place {
+	if t.id.IsZero() {
+		return view.Place{Cursor: item.Cursor} // a feed is never in another order
+	}
+	return p.Past(item)
 }
 
 func (t *topic) hasEnded(ctx context.Context) bool {
@@ -244,7 +263,7 @@ func (t *topic) refresh(ctx context.Context) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	feed, _, err := t.desk.Store.(perdure.Feeder).FeedEnd(ctx)
-	if err == nil && feed != t.feed { // positions mean nothing any more
+	if err == nil && feed != t.edition.feed { // positions mean nothing any more
 		_ = t.restart(ctx) // it is tried again with the next change
 		return
 	}
@@ -261,10 +280,14 @@ func (t *topic) refresh(ctx context.Context) {
 // take takes in what has arrived, and reports whether the agent may have ended by it.
 func (t *topic) take(ctx context.Context) (ends bool) {
 	for item, err := range t.after(ctx, t.end) {
+		if errors.Is(err, view.ErrReordered) {
+			_ = t.restart(ctx) // it is tried again with the next change
+			return false
+		}
 		if err != nil {
 			break // those who read find out for themselves
 		}
-		t.add(t.scribe.frame(ctx, t.feed, item))
+		t.add(t.scribe.frame(ctx, t.edition.feed, t.past(t.end, item), item))
 		ends = ends || item.Kind == perdure.KindDecision || item.Kind == perdure.KindEvent
 	}
 	return ends
@@ -274,7 +297,7 @@ func (t *topic) take(ctx context.Context) (ends bool) {
 func (t *topic) add(f frame) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.row, t.size, t.end = append(t.row, f), t.size+len(f.text), f.at
+	t.row, t.size, t.end = append(t.row, f), t.size+len(f.text), f.place
 	t.shorten()
 	t.wake()
 }
@@ -293,21 +316,55 @@ func (t *topic) shorten() {
 	for _, f := range t.row[:n] {
 		t.size -= len(f.text)
 	}
-	t.start = t.row[n-1].at
+	t.start = t.row[n-1].place.Cursor
 	t.row = slices.Clone(t.row[n:])
 }
 
-// next are the frames after a position; ok is false where the row does not reach back so far. More is closed when there
-// are more.
-func (t *topic) next(at perdure.Cursor) (frames []frame, feed perdure.Hash, ended, ok bool, more <-chan struct{}) {
+// turn is what a topic has for a reader.
+type turn struct {
+	edition edition
+	frames  []frame         // that follow
+	before  bool            // the row does not reach back so far: the store does
+	rest    bool            // there are more
+	ended   bool            // the agent has ended, and there is nothing after these
+	more    <-chan struct{} // closed when something comes
+}
+
+// next are the frames after a cursor, as many as are sent at a time. They are the reader's own, so that the row is not
+// kept for who is slow.
+func (t *topic) next(at perdure.Cursor) turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	feed, ended, more = t.feed, t.ended, t.changed
-	if at < t.start {
-		return nil, feed, ended, false, more
+	out := turn{edition: t.edition, more: t.changed, before: at < t.start}
+	if out.before {
+		return out
 	}
-	i, _ := slices.BinarySearchFunc(t.row, at+1, func(f frame, at perdure.Cursor) int { return int(f.at - at) })
-	return t.row[i:len(t.row):len(t.row)], feed, ended, true, more
+	row := t.row[t.find(at+1):]
+	n, size := 0, 0
+	for ; n < len(row) && (n == 0 || size+len(row[n].text) <= sendBytes); n++ {
+		size += len(row[n].text)
+	}
+	out.frames, out.rest = slices.Clone(row[:n]), n < len(row)
+	out.ended = t.ended && !out.rest
+	return out
+}
+
+// find is where the first frame is that is not before a cursor.
+func (t *topic) find(at perdure.Cursor) int {
+	i, _ := slices.BinarySearchFunc(t.row, at, func(f frame, at perdure.Cursor) int { return int(f.place.Cursor - at) })
+	return i
+}
+
+// place is the place of a position, if the row has it.
+func (t *topic) place(at perdure.Cursor, mark string) (p view.Place, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := t.find(at); i < len(t.row) {
+		p = t.row[i].place
+	} else {
+		p = t.end
+	}
+	return p, p.Cursor == at && p.Mark() == mark
 }
 
 // scribe writes entries out as frames. It remembers of agents what their entries refer to, and their names.
@@ -334,34 +391,40 @@ func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narra
 	return k
 }
 
-// frame is an entry as it is sent.
-func (s *scribe) frame(ctx context.Context, feed perdure.Hash, item perdure.Item) frame {
+// frame is an entry as it is sent, and the place behind it.
+func (s *scribe) frame(ctx context.Context, feed perdure.Hash, behind view.Place, item perdure.Item) frame {
 	id := item.ID()
 	k := s.known[id]
 	if k == nil {
 		k = s.begin(ctx, id, view.Narrate())
 	}
 	one := k.told.Line(item.Entry)
-	f := frame{at: item.Cursor, agent: id}
-	f.text = written(position(feed, item.Cursor), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
+	f := frame{place: behind, agent: id}
+	f.text = written(position(feed, behind), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
 	one.Body, one.Act = nil, nil
 	f.line = one
 	return f
 }
 
-// position is where an event stands, as clients give it back.
-func position(feed perdure.Hash, at perdure.Cursor) string {
-	return fmt.Sprintf("%s.%d", feed.String()[:16], at)
+// position is a place as clients give it back.
+func position(feed perdure.Hash, p view.Place) string {
+	text := fmt.Sprintf("%s.%d", feed.String()[:16], p.Cursor)
+	if mark := p.Mark(); mark != "" {
+		text += "." + mark
+	}
+	return text
 }
 
-// parsePosition reads a position; ours says whether it is of this feed.
-func parsePosition(text string, feed perdure.Hash) (at perdure.Cursor, ours bool, err error) {
-	name, number, _ := strings.Cut(text, ".")
+// parsePosition reads a position, of an agent or of all; ours says whether it is of this feed.
+func parsePosition(text string, feed perdure.Hash, agent bool) (at perdure.Cursor, mark string, ours bool, err error) {
+	name, rest, _ := strings.Cut(text, ".")
+	number, mark, marked := strings.Cut(rest, ".")
 	n, bad := strconv.ParseInt(number, 10, 64)
-	if bad != nil || n < 0 || strconv.FormatInt(n, 10) != number || len(name) != 16 || !view.IsHex(name) {
-		return 0, false, noPosition(text, "is no position of a stream")
+	if bad != nil || n < 0 || strconv.FormatInt(n, 10) != number || len(name) != 16 || !view.IsHex(name) ||
+		marked != (agent && n > 0) || marked && (len(mark) != view.MarkDigits || !view.IsHex(mark)) {
+		return 0, "", false, noPosition(text, "is no position of this stream")
 	}
-	return perdure.Cursor(n), name == feed.String()[:16], nil
+	return perdure.Cursor(n), mark, name == feed.String()[:16], nil
 }
 
 // noPosition refuses what is given as a position, and says what is one.

@@ -339,7 +339,7 @@ func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	for _, one := range found {
 		l.Entries = append(l.Entries, line{Line: one})
 	}
-	l.Position = position(feed, w.Cursor())
+	l.Position = position(feed, w.Place())
 	return nil
 }
 
@@ -348,19 +348,20 @@ func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	fits func(view.Line) bool) error {
 	w := view.Follow(s, id)
 	if in.After != "" {
-		at, ours, err := parsePosition(in.After, feed)
-		if err == nil && !ours {
-			err = perdure.WithHint(perdure.Missing("after: the store was restored or rebuilt since this position"),
+		at, mark, ours, err := parsePosition(in.After, feed, true)
+		if err == nil && ours {
+			w, err = view.FollowMarked(ctx, s, id, at, mark)
+		}
+		if err == nil && !ours || errors.Is(err, view.ErrReordered) {
+			err = perdure.WithHint(perdure.Missing(
+				"after: the store was restored or rebuilt, or this memory written anew, since this position"),
 				"begin without one")
 		}
 		if err != nil {
 			return err
 		}
-		if w, err = view.FollowBehind(ctx, s, id, at); err != nil {
-			return err
-		}
 	}
-	l.Entries, l.Position = []line{}, position(feed, w.Cursor())
+	l.Entries, l.Position = []line{}, position(feed, w.Place())
 	enough := errors.New("enough")
 	size := int64(0)
 	err := w.Next(ctx, func(one view.Line) error {
@@ -368,7 +369,7 @@ func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 			l.Next = l.Position
 			return enough
 		}
-		if l.Position = position(feed, w.Cursor()); fits(one) {
+		if l.Position = position(feed, w.Place()); fits(one) {
 			l.Entries = append(l.Entries, line{l.Position, one})
 			size += one.Size
 		}

@@ -113,8 +113,8 @@ type reader struct {
 	w   http.ResponseWriter
 	c   *http.ResponseController
 
-	feed    perdure.Hash
-	at      perdure.Cursor
+	edition edition
+	place   view.Place
 	past    []byte // what to begin with
 	told    bool   // that the agent has ended
 	seen    map[perdure.AgentID]bool
@@ -125,8 +125,7 @@ type reader struct {
 
 // begin finds where the stream begins.
 func (r *reader) begin(ctx context.Context, in *Following, last int) error {
-	_, feed, _, _, _ := r.topic.next(0)
-	r.feed = feed
+	r.edition = r.topic.next(0).edition
 	given := in.Seen
 	if given == "" {
 		given = in.After
@@ -137,26 +136,53 @@ func (r *reader) begin(ctx context.Context, in *Following, last int) error {
 	case "":
 		return r.recent(ctx, last)
 	}
-	at, ours, err := parsePosition(given, feed)
+	at, mark, ours, err := parsePosition(given, r.edition.feed, !r.topic.id.IsZero())
+	if err == nil && ours {
+		err = r.resume(ctx, given, at, mark)
+	}
+	if err == nil && !ours || errors.Is(err, view.ErrReordered) {
+		r.past, err = reset(r.edition), nil
+	}
+	return err
+}
+
+// reset says that positions of before mean nothing.
+func reset(e edition) []byte {
+	return written("", "reset", map[string]any{"feed": e.feed.String()[:16]})
+}
+
+// resume begins at a position of this feed.
+func (r *reader) resume(ctx context.Context, given string, at perdure.Cursor, mark string) error {
+	if p, ok := r.topic.place(at, mark); ok {
+		r.place = p
+		return nil
+	}
+	if r.topic.id.IsZero() {
+		_, end, err := r.s.Desk.Store.(perdure.Feeder).FeedEnd(ctx)
+		if err != nil || at > end {
+			return cmp.Or(err, noPosition(given, fmt.Sprintf("is behind the end of the stream, %s",
+				position(r.edition.feed, view.Place{Cursor: end}))))
+		}
+		r.place = view.Place{Cursor: at}
+		return nil
+	}
+	free, err := r.s.places.take(ctx) // it reads from the snapshot before
 	if err != nil {
 		return err
 	}
-	if !ours {
-		r.past = written("", "reset", map[string]any{"feed": feed.String()[:16]})
-		return nil
+	defer free()
+	w, err := view.FollowMarked(ctx, r.s.Desk.Store, r.topic.id, at, mark)
+	if err == nil {
+		r.place = w.Place()
 	}
-	if end, err := r.topic.last(ctx, at); err != nil || at > end {
-		return cmp.Or(err, noPosition(given, fmt.Sprintf("is behind the end of the stream, %s", position(feed, end))))
-	}
-	r.at = at
-	return nil
+	return err
 }
 
 // recent begins with the last lines of an agent, or now.
 func (r *reader) recent(ctx context.Context, last int) error {
 	if r.topic.id.IsZero() {
 		_, end, err := r.s.Desk.Store.(perdure.Feeder).FeedEnd(ctx)
-		r.at = end
+		r.place = view.Place{Cursor: end}
 		return err
 	}
 	free, err := r.s.places.take(ctx) // it may read a whole memory to find them
@@ -168,7 +194,7 @@ func (r *reader) recent(ctx context.Context, last int) error {
 	if err != nil {
 		return err
 	}
-	r.at = w.Cursor()
+	r.place = w.Place()
 	k := r.scribe.begin(ctx, r.topic.id, w.Told())
 	var past [][]byte
 	size := 0
@@ -182,7 +208,7 @@ func (r *reader) recent(ctx context.Context, last int) error {
 	slices.Reverse(past)
 	r.past = bytes.Join(past, nil)
 	// Whoever is cut off from here on resumes behind them.
-	r.past = append(r.past, "id: "+position(r.feed, r.at)+"\nevent: begin\ndata: {}\n\n"...)
+	r.past = append(r.past, "id: "+position(r.edition.feed, r.place)+"\nevent: begin\ndata: {}\n\n"...)
 	return nil
 }
 
@@ -252,55 +278,88 @@ func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 		if err := r.due(ctx); err != nil {
 			return nil, err
 		}
-		frames, feed, ended, ok, more := r.topic.next(r.at)
-		if feed != r.feed {
-			r.feed, r.at, r.told = feed, 0, false
-			if err := r.send(written("", "reset", map[string]any{"feed": feed.String()[:16]})); err != nil {
+		turn := r.topic.next(r.place.Cursor)
+		if turn.edition != r.edition {
+			r.edition, r.place, r.told, r.scribe = turn.edition, view.Place{}, false, scribe{desk: r.s.Desk}
+			if err := r.send(reset(r.edition)); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if !ok {
+		if turn.before {
 			if err := r.fromStore(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		var out []byte
-		for _, f := range frames {
-			if r.at = f.at; r.wants(ctx, &f) {
-				out = append(out, f.text...)
+		if err := r.sendAll(ctx, turn.frames); err != nil {
+			return nil, err
+		}
+		if turn.ended && !r.told {
+			r.told = true
+			if err := r.send(written("", "ended", map[string]any{"agent": r.topic.id})); err != nil {
+				return nil, err
 			}
 		}
-		if ended && !r.told {
-			r.told = true
-			out = append(out, written("", "ended", map[string]any{"agent": r.topic.id})...)
+		if !turn.rest {
+			return turn.more, nil
 		}
-		return more, r.send(out)
 	}
 }
 
-// fromStore sends what the row of the topic no longer has. The row may go on from there.
-func (r *reader) fromStore(ctx context.Context) error {
-	begins := r.topic.begins() // what is before that is in the store by now
-	for item, err := range r.topic.after(ctx, r.at) {
-		if err == nil {
-			err = r.due(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		f := r.scribe.frame(ctx, r.feed, item)
-		r.at = f.at
-		if r.wants(ctx, &f) {
-			if err := r.send(f.text); err != nil {
-				return err
-			}
+// sendAll sends the frames that are for this reader.
+func (r *reader) sendAll(ctx context.Context, frames []frame) error {
+	texts := make([][]byte, 0, len(frames))
+	for _, f := range frames {
+		if r.place = f.place; r.wants(ctx, &f) {
+			texts = append(texts, f.text)
 		}
 	}
-	r.at = max(r.at, begins) // what cannot be read is not waited for
+	return r.send(texts...)
+}
+
+// fromStore sends the next part of what the row of the topic no longer has. The row may go on from there.
+func (r *reader) fromStore(ctx context.Context) error {
+	begins := r.topic.begins() // what is before that is in the store by now
+	frames, more, err := r.page(ctx)
+	if errors.Is(err, view.ErrReordered) {
+		r.place, r.scribe = view.Place{}, scribe{desk: r.s.Desk}
+		return r.send(reset(r.edition))
+	}
+	if err == nil {
+		err = r.sendAll(ctx, frames)
+	}
+	if err != nil || more {
+		return err
+	}
 	r.scribe = scribe{desk: r.s.Desk}
+	switch {
+	case r.place.Cursor >= begins:
+	case r.topic.id.IsZero():
+		r.place.Cursor = begins // what cannot be read is not waited for
+	default: // the memory is shorter than it was
+		if r.topic.refresh(ctx); r.topic.begins() > r.place.Cursor {
+			return view.ErrReordered
+		}
+	}
 	return nil
+}
+
+// page is the next part of what is in the store, and whether there may be more. The pages of the store are let go before
+// anything is sent: who is slow holds nothing but the frames.
+func (r *reader) page(ctx context.Context) (frames []frame, more bool, err error) {
+	at, size := r.place, 0
+	for item, err := range r.topic.after(ctx, at) {
+		if err != nil {
+			return nil, false, err
+		}
+		at = r.topic.past(at, item)
+		f := r.scribe.frame(ctx, r.edition.feed, at, item)
+		if frames, size = append(frames, f), size+len(f.text); size >= sendBytes {
+			return frames, true, nil
+		}
+	}
+	return frames, false, nil
 }
 
 // begins is where the row of a topic begins.
@@ -308,25 +367,6 @@ func (t *topic) begins() perdure.Cursor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.start
-}
-
-// last is a position up to which a topic has arrived: in the store, if the row does not reach at.
-func (t *topic) last(ctx context.Context, at perdure.Cursor) (perdure.Cursor, error) {
-	t.mu.Lock()
-	end := t.end
-	t.mu.Unlock()
-	if at <= end {
-		return end, nil
-	}
-	if t.id.IsZero() {
-		_, end, err := t.desk.Store.(perdure.Feeder).FeedEnd(ctx)
-		return end, err
-	}
-	w, _, err := view.FollowRecent(ctx, t.desk.Store, t.id, 0, view.Fitting(func(view.Line) bool { return false }))
-	if err != nil {
-		return 0, err
-	}
-	return w.Cursor(), nil
 }
 
 // wants reports whether a frame is for this reader.
@@ -349,16 +389,18 @@ func (r *reader) wants(ctx context.Context, f *frame) bool {
 }
 
 // send writes, and gives up on who takes nothing.
-func (r *reader) send(b []byte) error {
-	if len(b) == 0 {
+func (r *reader) send(texts ...[]byte) error {
+	if len(texts) == 0 {
 		return nil
 	}
 	if err := r.c.SetWriteDeadline(time.Now().Add(r.s.Limits.WriteStall)); err != nil &&
 		!errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if _, err := r.w.Write(b); err != nil {
-		return err
+	for _, b := range texts {
+		if _, err := r.w.Write(b); err != nil {
+			return err
+		}
 	}
 	return r.c.Flush()
 }

@@ -41,7 +41,13 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*server.Server)) *world {
 	t.Helper()
-	w := &world{t: t, home: &home.Home{URL: filepath.Join(t.TempDir(), "home"), Acts: true}, quorum: 1}
+	return newWorldAt(t, filepath.Join(t.TempDir(), "home"), change...)
+}
+
+// newWorldAt is one whose store has this name.
+func newWorldAt(t *testing.T, store string, change ...func(*server.Server)) *world {
+	t.Helper()
+	w := &world{t: t, home: &home.Home{URL: store, Acts: true}, quorum: 1}
 	if err := w.home.Locate(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,10 @@ func testCursor(t *testing.T, s *suite) {
 		if i > 0 && item.Cursor <= all[i-1].Cursor {
 			t.Fatalf("cursor %d is %d after %d: want ascending", i, item.Cursor, all[i-1].Cursor)
 		}
+		if from := items(t, s, a.ID(), item.Cursor-1); len(from) != len(all)-i || from[0].Name != item.Name {
+			t.Fatalf("from just before cursor %d (entry %d) on: %d entries, want it and the %d that follow", item.Cursor,
+				i, len(from), len(all)-i-1)
+		}
 		rest := items(t, s, a.ID(), item.Cursor)
 		if len(rest) != len(all)-i-1 || len(rest) > 0 && (rest[0].Name != all[i+1].Name ||
 			rest[0].Cursor != all[i+1].Cursor) {

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,12 +14,12 @@ import (
 
 // Follower reads the memory of one agent line by line, and goes on where it stopped.
 type Follower struct {
-	store  perdure.Store
-	ID     perdure.AgentID
-	Name   string // what people call the agent
-	Label  string // and how that is shown
-	told   *narrator
-	cursor perdure.Cursor
+	store perdure.Store
+	ID    perdure.AgentID
+	Name  string // what people call the agent
+	Label string // and how that is shown
+	told  *narrator
+	place Place
 }
 
 // Follow is a follower of a whole memory.
@@ -29,21 +30,44 @@ func Follow(s perdure.Store, id perdure.AgentID) *Follower {
 // Next calls f with each line that has arrived since, if the agent has any.
 func (w *Follower) Next(ctx context.Context, f func(Line) error) error { return w.until(ctx, 0, f) }
 
-// until is next up to a cursor; zero: to the end.
+// until is next up to a cursor; zero: to the end. Where the memory was written anew, it is read anew, and what is new
+// is shown.
 func (w *Follower) until(ctx context.Context, end perdure.Cursor, f func(Line) error) error {
-	for item, err := range w.store.Entries(ctx, w.ID, w.cursor) {
+	err := w.read(w.place.After(ctx, w.store, w.ID), end, nil, f)
+	if !errors.Is(err, ErrReordered) {
+		return err
+	}
+	read, err := w.place.upTo(ctx, w.store, w.ID)
+	if err != nil {
+		return err
+	}
+	w.place, w.told = Place{}, newNarrator()
+	return w.read(w.store.Entries(ctx, w.ID, 0), end, read, f)
+}
+
+// read calls f with the lines of entries that were not read before, up to a cursor.
+func (w *Follower) read(all iter.Seq2[perdure.Item, error], end perdure.Cursor, before map[perdure.Hash]bool,
+	f func(Line) error) error {
+	for item, err := range all {
 		if err != nil {
 			return err
 		}
 		if end != 0 && item.Cursor > end {
 			return nil
 		}
-		w.cursor = item.Cursor
-		if err := f(w.told.line(item.Entry)); err != nil {
-			return err
+		w.place = w.place.Past(item)
+		if one := w.told.line(item.Entry); !before[item.Name] {
+			if err := f(one); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// followAfter is a follower that stands behind a snapshot, which named every head.
+func followAfter(s perdure.Store, snap perdure.Item) *Follower {
+	return &Follower{store: s, ID: snap.ID(), told: narratorAfter(snap.Entry), place: Place{}.Past(snap)}
 }
 
 // Picker makes what turns the lines of a memory into those that are shown: add takes the next one, flush ends them. It
@@ -98,7 +122,7 @@ func FollowRecent(ctx context.Context, s perdure.Store, id perdure.AgentID, n in
 		if err != nil {
 			return nil, nil, err
 		}
-		w := &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
+		w := followAfter(s, snap)
 		if err := read(w, end); err != nil {
 			return nil, nil, err
 		}
@@ -156,7 +180,7 @@ func FollowAfter(ctx context.Context, s perdure.Store, id perdure.AgentID, heads
 		if err != nil {
 			return nil, err
 		}
-		w, left = &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}, len(heads)
+		w, left = followAfter(s, snap), len(heads)
 		if slices.Contains(heads, snap.Name) {
 			return w, nil // it named every other head
 		}
@@ -312,11 +336,11 @@ func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(
 	}, nil
 }
 
-// Cursor is where the follower stands.
-func (w *Follower) Cursor() perdure.Cursor { return w.cursor }
+// Place is where the follower stands.
+func (w *Follower) Place() Place { return w.place }
 
-// FollowBehind is a follower that stands behind a position. What an entry refers to is known from the last snapshot
-// before it on.
+// FollowBehind is a follower that stands behind a cursor. What an entry refers to is known from the last snapshot before
+// it on.
 func FollowBehind(ctx context.Context, s perdure.Store, id perdure.AgentID, after perdure.Cursor) (*Follower, error) {
 	w := Follow(s, id)
 	for snap, err := range s.Snapshots(ctx, id) {
@@ -324,14 +348,23 @@ func FollowBehind(ctx context.Context, s perdure.Store, id perdure.AgentID, afte
 			return nil, err
 		}
 		if snap.Cursor <= after {
-			w = &Follower{store: s, ID: id, told: narratorAfter(snap.Entry), cursor: snap.Cursor}
+			w = followAfter(s, snap)
 			break
 		}
 	}
-	if w.cursor >= after {
+	if w.place.Cursor >= after {
 		return w, nil
 	}
-	err := w.until(ctx, after, func(Line) error { return nil })
-	w.cursor = max(w.cursor, after)
+	return w, w.until(ctx, after, func(Line) error { return nil })
+}
+
+// FollowMarked is a follower that stands at a place, given by its cursor and its mark. ErrReordered: there is no such
+// place any more.
+func FollowMarked(ctx context.Context, s perdure.Store, id perdure.AgentID, at perdure.Cursor, mark string) (*Follower,
+	error) {
+	w, err := FollowBehind(ctx, s, id, at)
+	if err == nil && (w.place.Cursor != at || w.place.Mark() != mark) {
+		err = ErrReordered
+	}
 	return w, err
 }

@@ -218,8 +218,8 @@ func (s *Store) enters(keep, other string) error {
 // memoryOf is the entries of a file.
 func memoryOf(l *capsule.Log) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		for item, err := range capsule.Pages(0, func(at perdure.Cursor) ([]perdure.Item, error) {
-			return l.Read(at, capsule.PageEntries)
+		for item, err := range capsule.Pages(0, func(at perdure.Cursor, n int) ([]perdure.Item, error) {
+			return l.Read(at, n)
 		}) {
 			if !yield(item.Entry, err) {
 				return

@@ -532,9 +532,9 @@ func (s *Store) make(ctx context.Context, id perdure.AgentID, name string, write
 
 // Entries implements perdure.Store.
 func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
-	return capsule.Pages(after, func(at perdure.Cursor) (page []perdure.Item, err error) {
+	return capsule.Pages(after, func(at perdure.Cursor, n int) (page []perdure.Item, err error) {
 		err = s.with(ctx, "read", id, false, func(l *capsule.Log) (err error) {
-			page, err = l.Read(at, capsule.PageEntries)
+			page, err = l.Read(at, n)
 			return err
 		})
 		return page, err

@@ -34,7 +34,7 @@ const maxFeedAgents = 4096
 // in the order in which those end: the number of a row is its place in the order of arrival.
 func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
-		r := feedReader{s: s, at: max(after, 0), last: map[int64]perdure.Hash{}}
+		r := feedReader{s: s, at: max(after, 0), last: map[int64]perdure.Hash{}, most: firstBytes}
 		for {
 			var items []perdure.Item
 			var ahead feedReader
@@ -48,6 +48,7 @@ func (s *Store) Feed(ctx context.Context, after perdure.Cursor) iter.Seq2[perdur
 				return err
 			})
 			r = ahead
+			r.most = pageBytes
 			if err != nil {
 				yield(perdure.Item{}, fmt.Errorf("read feed: %w", err))
 				return
@@ -70,6 +71,7 @@ type feedReader struct {
 	at   perdure.Cursor // it has read up to here
 	next int64          // the row to go on at; zero: as at says
 	last map[int64]perdure.Hash
+	most int // how many bytes of bodies end a page
 	done bool
 }
 
@@ -102,7 +104,7 @@ func (r *feedReader) page(ctx context.Context, c *conn, again bool) ([]perdure.I
 				items, size = append(items, perdure.Item{Entry: e, Cursor: at}), size+len(e.BodyBytes())
 			}
 		}
-		if size > pageBytes && n+1 < len(raws) {
+		if size > r.most && n+1 < len(raws) {
 			raws = raws[:n+1]
 			break
 		}

@@ -17,6 +17,8 @@ const (
 	// pageBytes is how many bytes of bodies end a page sooner: blobs are read one by one, and nobody wants 64 of them
 	// at once.
 	pageBytes = 4 << 20
+	// firstBytes is the same for the first page: who takes a few entries and stops does not pay for many.
+	firstBytes = 64 << 10
 	// pageLooks is the same for rows of the agents.
 	pageLooks     = 1024
 	pageLooksText = "1024" // in a statement: see rowsOf
@@ -26,7 +28,7 @@ const (
 func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
 		after := max(after, 0)
-		for key, before := int64(0), (perdure.Hash{}); ; {
+		for key, before, most := int64(0), (perdure.Hash{}), int64(firstBytes); ; most = pageBytes {
 			var items []perdure.Item
 			var next perdure.Hash
 			var more bool
@@ -36,7 +38,7 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 						return err
 					}
 				}
-				items, next, more, err = s.page(c, id, key, after, before)
+				items, next, more, err = s.page(c, id, key, after, before, most)
 				return err
 			})
 			if err != nil {
@@ -70,9 +72,10 @@ func keyOf(c *conn, id perdure.AgentID) (int64, error) {
 }
 
 // page reads the entries after a cursor that the next rows hold. Before is the name of the entry before those rows if
-// the caller knows it; the name for the page after is returned, and whether there is one.
-func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Cursor, before perdure.Hash) ([]perdure.Item,
-	perdure.Hash, bool, error) {
+// the caller knows it; the name for the page after is returned, and whether there is one. It ends with the row in which
+// its bodies get more than most bytes.
+func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Cursor, before perdure.Hash,
+	most int64) ([]perdure.Item, perdure.Hash, bool, error) {
 	// The row of the cursor itself is read again when it may hold more.
 	from := int64(after) >> cursorBits
 	if !before.IsZero() {
@@ -100,7 +103,7 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 				items, size = append(items, perdure.Item{Entry: e, Cursor: at}), size+int64(len(e.BodyBytes()))
 			}
 		}
-		if before = r.last(id); size > pageBytes && n+1 < len(rows) {
+		if before = r.last(id); size > most && n+1 < len(rows) {
 			return items, before, true, nil
 		}
 	}
