@@ -52,9 +52,10 @@ func EffectsOf(ctx context.Context, s perdure.Store, a *perdure.Agent) ([]Undone
 type Pending struct {
 	What  string `json:"what"`
 	Asked bool   `json:"asked,omitempty"` // it waits for a person's answer; else it is under way, or to be tried again
+	Slept bool   `json:"slept,omitempty"` // it is the sleep that the agent had not woken from
 }
 
-// PendingOf is what was open in an agent. A fork begins without it: its advisor proposes it again, or not.
+// PendingOf is what was open in an agent. A fork begins without it, and awake: its advisor proposes it again, or not.
 func PendingOf(a *perdure.Agent) (open []Pending) {
 	f := a.Fold()
 	for i := range f.Asks {
@@ -66,8 +67,9 @@ func PendingOf(a *perdure.Agent) (open []Pending) {
 	for i := range f.Owed {
 		open = append(open, Pending{What: ActionText(f.Owed[i].Action)})
 	}
-	if f.Sleep != nil && f.Sleep.Sleep.Asks() {
-		open = append(open, Pending{What: ActionText(f.Sleep.Sleep), Asked: true})
+	if f.Sleep != nil {
+		asks := f.Sleep.Sleep.Asks()
+		open = append(open, Pending{What: ActionText(f.Sleep.Sleep), Asked: asks, Slept: !asks})
 	}
 	return open
 }

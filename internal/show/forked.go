@@ -56,8 +56,11 @@ func pending(b *strings.Builder, r *home.Forked) {
 	}
 	for _, p := range r.Open {
 		state := "no outcome yet"
-		if p.Asked {
+		switch {
+		case p.Asked:
 			state = "a person was asked, and had not answered"
+		case p.Slept:
+			state = "it slept; the fork begins awake"
 		}
 		fmt.Fprintf(b, "  %s (%s)\n", view.OneLine(p.What, view.LineWidth), state)
 	}
