@@ -23,7 +23,7 @@ func (s *Server) about() {
 	operation(s, health, "", func(context.Context, *home.Visitor, *struct{}) (*reply[client.Health], error) {
 		return replied[client.Health](client.Health{Status: "ok", Version: versionOr(s.Version)}, nil)
 	})
-	ready := get("/v1/ready", "show-ready", "server", "Whether the server can do its work: its store can be read")
+	ready := get("/v1/ready", "show-ready", "server", "Whether the server can do its work: its store can be read, its home written")
 	ready.Security, ready.Errors = health.Security, []int{http.StatusServiceUnavailable}
 	operation(s, ready, "", s.ready)
 }
@@ -71,10 +71,8 @@ func (s *Server) ready(ctx context.Context, _ *home.Visitor, _ *struct{}) (*repl
 		}
 		break
 	}
-	if s.Ready != nil {
-		if err := s.Ready(ctx); err != nil {
-			return nil, &home.Error{Kind: home.KindUnavailable, Err: err}
-		}
+	if err := s.Desk.Home.Writable(); err != nil {
+		return nil, &home.Error{Kind: home.KindUnavailable, Err: err}
 	}
 	return replied[client.Health](client.Health{Status: "ok", Version: versionOr(s.Version)}, nil)
 }

@@ -28,8 +28,6 @@ type Server struct {
 	Tools func(ctx context.Context, a *perdure.Agent) ([]home.ToolUse, error)
 	// Node is what runs here; nil: nothing does.
 	Node func(ctx context.Context) (client.Node, error)
-	// Ready says why the server is not ready; nil: it is.
-	Ready func(ctx context.Context) error
 
 	// Open lets those in who say nothing of themselves, as the owner of the home: only for what listens on loopback, or
 	// is for tests.

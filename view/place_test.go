@@ -68,13 +68,17 @@ func TestAPlaceIsWholeOrSaysSo(t *testing.T) {
 		}
 	}
 	weave([]*perdure.Entry{g}, left, right)
+	mem := new(perdure.MemStore) // it has no snapshots
+	if err := mem.Put(t.Context(), g.ID(), g); err != nil {
+		t.Fatal(err)
+	}
 	stood, told := 0, 0
 	for _, was := range orders {
 		for _, is := range orders {
 			if !holds(is, was) { // a memory loses nothing
 				continue
 			}
-			s := &shuffled{new(perdure.MemStore), was}
+			s := &shuffled{mem, was}
 			w := view.Follow(s, g.ID())
 			got := map[perdure.Hash]int{}
 			next := func() {

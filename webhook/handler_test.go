@@ -208,6 +208,10 @@ func TestAnApprovalByWebhookResumes(t *testing.T) {
 	if f := s.run(id); f.Ended == nil {
 		t.Error("it did not end after the answer")
 	}
+	if got := s.post("ana", path, `{"approved":true,"digest":"`+digest.String()+`"}`); got.code != 200 ||
+		got.Status != "already" {
+		t.Errorf("an approval that comes again after the end: %+v", got)
+	}
 	if got := s.post("bob", path, `{"approved":true}`); got.code != 200 || got.Status != "already" {
 		t.Errorf("a post to an agent that asks nothing any more: %+v", got)
 	}

@@ -5,6 +5,8 @@ package main
 import (
 	"database/sql"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,4 +187,30 @@ func TestAWriterThatStandsStillBlocksNoReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, exitOK, "send", "a", "hello", "--store", h.store)
+}
+
+// A server whose disk is full can still be read, and says that it is not ready, and why.
+func TestAServerOnAFullDiskIsNotReady(t *testing.T) {
+	t.Parallel()
+	disk := smallDiskFor(t, "8m")
+	s := serve(t, filepath.Join(disk, "home"), "--no-node")
+	ready := func(status int) string {
+		t.Helper()
+		res, err := http.Get(s.url + "/v1/ready")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if _ = res.Body.Close(); err != nil || res.StatusCode != status {
+			t.Fatalf("got %s, want %d: %s, %v", res.Status, status, text, err)
+		}
+		return string(text)
+	}
+	ready(http.StatusOK)
+	empty := fillUp(t, disk)
+	if text := ready(http.StatusServiceUnavailable); !strings.Contains(text, "no space left") {
+		t.Errorf("got %s, want the reason", text)
+	}
+	empty()
+	ready(http.StatusOK)
 }
