@@ -197,7 +197,7 @@ func TestIdempotencyKeysHold(t *testing.T) {
 	var a, b client.Recorded
 	w.call(all, "POST", path+"/events", client.Event{Name: "ping"}, 200, &a, "Idempotency-Key", "e1")
 	w.call(all, "POST", path+"/events", client.Event{Name: "ping"}, 200, &b, "Idempotency-Key", "e1")
-	if a.Entry != b.Entry || !b.Before {
+	if a != b || a.Before {
 		t.Errorf("events: got %+v and %+v", a, b)
 	}
 	var p1, p2 client.Told

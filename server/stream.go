@@ -345,7 +345,7 @@ func (r *reader) fromStore(ctx context.Context) error {
 	return nil
 }
 
-// page is the next part of what is in the store, and whether there may be more. The pages of the store are let go before
+// page is the next part of what is in the store, and whether there may be more. What the store read is let go before
 // anything is sent: who is slow holds nothing but the frames.
 func (r *reader) page(ctx context.Context) (frames []frame, more bool, err error) {
 	at, size := r.place, 0
