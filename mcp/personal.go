@@ -238,8 +238,14 @@ func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answer
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := toldOf(s.Desk.Answer(ctx, v, a.ID().String(), answer))
+	out, err := toldOf(s.Desk.Answer(asShown(ctx, a), v, a.ID().String(), answer))
 	return nil, out, err
+}
+
+// asShown has what a person replied be recorded only while the agent is as they were shown it: they end no pause, and
+// answer no question, that came since.
+func asShown(ctx context.Context, a *perdure.Agent) context.Context {
+	return perdure.WithHeads(ctx, a.Heads())
 }
 
 // quoted is a text of somebody else in lines that cannot pass for ours.
@@ -294,6 +300,6 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, errors.New("the person leaves it paused; nothing was changed")
 	}
 	note, _ := reply["note"].(string)
-	out, err := toldOf(s.Desk.Resume(ctx, v, a.ID().String(), note))
+	out, err := toldOf(s.Desk.Resume(asShown(ctx, a), v, a.ID().String(), note))
 	return nil, out, err
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,6 +50,7 @@ type caller struct {
 	http    http.RoundTripper
 	version string
 	asked   func() // when the person is asked
+	decides string // empty: approve
 }
 
 // calls has a client with a token call a tool.
@@ -64,7 +67,7 @@ func (c *caller) call(tool string, args map[string]any) (text string, failed boo
 			c.asked()
 		}
 		return &sdk.ElicitResult{Action: "accept",
-			Content: map[string]any{"decision": "approve", "note": "yes", "answer": "go on"}}, nil
+			Content: map[string]any{"decision": cmp.Or(c.decides, "approve"), "note": "yes", "answer": "go on"}}, nil
 	}
 	m := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: yes,
 		Capabilities: &sdk.ClientCapabilities{
@@ -257,6 +260,52 @@ func TestWhatIsTakenBackWhileAPersonIsAskedThroughMCPCountsAtOnce(t *testing.T) 
 			}
 			if got := w.voters(id); len(got) != 0 {
 				t.Errorf("there are votes by %v", got)
+			}
+		})
+	}
+}
+
+// A person who lets an agent go on through MCP ends the pauses they were shown, and none that came since.
+func TestAPersonResumesThroughMCPWhatTheyWereShown(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			text, _, err := w.home.MakeToken(home.NewToken{Name: "ana", Person: ana,
+				Verbs: []string{home.VerbMCP, home.VerbResume}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := w.agent("a")
+			if _, err := w.desk.Node.Pause(t.Context(), id, "lunch"); err != nil {
+				t.Fatal(err)
+			}
+			paused := make(chan struct{})
+			incident := sync.OnceFunc(func() {
+				done, err := w.desk.Turns.Take(t.Context(), id) // the reply waits for the agent's turn
+				if err != nil {
+					t.Error(err)
+				}
+				go func() {
+					defer close(paused)
+					defer done()
+					<-time.After(time.Second)                                    // by now it does
+					other := &perdure.Node{Store: w.store, Key: w.desk.Node.Key} // the command line, say
+					if _, err := other.Pause(t.Context(), id, "incident: stop it"); err != nil {
+						t.Error(err)
+					}
+				}()
+			})
+			c := &caller{w: w, http: bearing(text), version: version, asked: incident, decides: "resume"}
+			said, _ := c.call("resume", map[string]any{"agent": id.String()})
+			<-paused
+			a, err := perdure.Load(t.Context(), w.store, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := a.Fold().Paused; len(got) != 2 {
+				t.Errorf("pauses that nobody was shown have ended: %d are left of 2 (%s)", len(got), said)
 			}
 		})
 	}
