@@ -69,6 +69,9 @@ func (h *Home) Notifier(n *perdure.Node, log *slog.Logger) (*notify.Notifier, er
 			return nil, perdure.Invalid(fmt.Errorf("%s: notify[%d] %s: %w", filepath.Join(h.Dir, NodeFileName), i,
 				file.Notify[i].Name, err))
 		}
+		if m, ok := d.Sender.(*notify.Mail); ok {
+			m.Log = log
+		}
 		out.Destinations = append(out.Destinations, d)
 	}
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"mime/quotedprintable"
 	"net"
@@ -27,7 +28,8 @@ type Mail struct {
 	Private        bool   // addresses that are not public are allowed
 	Plain          bool   // do not encrypt: for a relay on the same machine
 
-	TLS *tls.Config // nil: the system's certificates
+	TLS *tls.Config  // nil: the system's certificates
+	Log *slog.Logger // nil: nothing is logged
 
 	from *mail.Address
 	to   []*mail.Address
@@ -108,10 +110,8 @@ func (m *Mail) talk(c *smtp.Client, e *Event) error {
 	if err := c.Mail(m.from.Address); err != nil {
 		return err
 	}
-	for _, to := range m.to {
-		if err := c.Rcpt(to.Address); err != nil {
-			return err
-		}
+	if err := m.address(c); err != nil {
+		return err
 	}
 	w, err := c.Data()
 	if err != nil {
@@ -127,10 +127,45 @@ func (m *Mail) talk(c *smtp.Client, e *Event) error {
 	return nil
 }
 
+// address names those who are written to. A mailbox that is gone keeps nobody else from being told; only where the
+// server takes none of them is that an error.
+func (m *Mail) address(c *smtp.Client) error {
+	var gone error
+	taken := 0
+	for _, to := range m.to {
+		err := c.Rcpt(to.Address)
+		switch {
+		case err == nil:
+			taken++
+		case !isFinal(err):
+			return err // nothing was sent yet: all of it is tried again
+		default:
+			gone = err
+			m.log().Warn("mail: the server takes nothing for an address", "to", to.Address, "err", err)
+		}
+	}
+	if taken > 0 {
+		return nil
+	}
+	return gone
+}
+
+func (m *Mail) log() *slog.Logger {
+	if m.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return m.Log
+}
+
+// isFinal reports whether the mail server says that it takes something never.
+func isFinal(err error) bool {
+	var code *textproto.Error
+	return errors.As(err, &code) && code.Code/100 == 5
+}
+
 // refused is an error of the mail server: what begins with 5 it does not take later either.
 func refused(err error) error {
-	var code *textproto.Error
-	if errors.As(err, &code) && code.Code/100 == 5 {
+	if isFinal(err) {
 		return &Failure{Err: fmt.Errorf("the mail server refused it: %w", err), Final: true}
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"mime"
 	"mime/quotedprintable"
@@ -28,6 +29,7 @@ type postOffice struct {
 	tls     *tls.Config // nil: it offers no encryption
 	roots   *x509.CertPool
 	refuse  string // what it answers to a recipient
+	only    string // whom it refuses; empty: everybody
 	got     chan letterIn
 }
 
@@ -121,7 +123,7 @@ func (p *postOffice) serve(conn net.Conn) {
 		case strings.HasPrefix(line, "MAIL FROM:"):
 			in.from = line
 			say("250 yes")
-		case strings.HasPrefix(line, "RCPT TO:") && p.refuse != "":
+		case strings.HasPrefix(line, "RCPT TO:") && p.refuse != "" && strings.Contains(line, p.only):
 			say(p.refuse)
 		case strings.HasPrefix(line, "RCPT TO:"):
 			in.to = append(in.to, line)
@@ -233,6 +235,26 @@ func TestMailServersThatRefuseForGoodAreNotAskedAgain(t *testing.T) {
 	}
 	if err := public.Send(t.Context(), sample()); err == nil || !strings.Contains(err.Error(), "not public") {
 		t.Errorf("a private address: %v", err)
+	}
+}
+
+// A mailbox that is gone keeps nobody else from being told, and is named in the log.
+func TestOneMailboxThatIsGoneKeepsNobodyElseFromBeingTold(t *testing.T) {
+	p := openPostOffice(t, true, "550 no such user")
+	p.only = "ana@"
+	var said strings.Builder
+	m, err := p.mail(Mail{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Send(t.Context(), sample()); err != nil {
+		t.Fatalf("bob was told nothing: %v", err)
+	}
+	if got := (<-p.got).to; len(got) != 1 || !strings.Contains(got[0], "bob@") {
+		t.Errorf("it went to %v", got)
+	}
+	if !strings.Contains(said.String(), "ana@example.com") {
+		t.Errorf("whom it did not go to is not said: %s", said.String())
 	}
 }
 

@@ -136,10 +136,12 @@ func (n *Notifier) Begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p, found, err := f.position()
+		_, found, err := f.position()
 		if err == nil && !found {
-			if p.Feed, p.At, err = feed.FeedEnd(ctx); err == nil {
-				err = f.keep(p)
+			if name, end, fault := feed.FeedEnd(ctx); fault != nil {
+				err = fault
+			} else {
+				err = f.keep(from(name, end))
 			}
 		}
 		if err = errors.Join(err, lock.Close()); err != nil {
@@ -242,7 +244,7 @@ func (c *courier) begin(ctx context.Context, found bool) error {
 	case err != nil:
 		return err
 	case !found:
-		c.at = position{Feed: feed, At: end}
+		c.at = from(feed, end)
 	case c.at.Feed != feed || c.at.At > end:
 		c.n.log().Warn("the order of arrival was begun anew: what is open, and what happened lately, is sent again",
 			"destination", c.d.Name)

@@ -330,6 +330,52 @@ func TestAnotherFeedSendsWhatHappenedLately(t *testing.T) {
 	eventually(t, "one more", func() bool { return len(b.summaries()) == 9 })
 }
 
+// A destination that was begun with before anything arrived, and whose store was then rebuilt or restored, is told what
+// happened lately, and not everything that ever happened.
+func TestANewDestinationIsNotToldTheWholePastAfterARebuild(t *testing.T) {
+	w := newWorld(t)
+	id := w.agent()
+	a, err := perdure.Load(t.Context(), w.store, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _, err := w.key.Commit(a, time.Now().Add(-30*24*time.Hour), perdure.Draft{Body: perdure.Event{Name: "old"}})
+	if err == nil {
+		err = w.store.Append(t.Context(), id, a.Heads(), old...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, begin := range map[string]func(n *Notifier){
+		"run":   func(n *Notifier) { defer w.start(n)(); w.begun("run") },
+		"begin": func(n *Notifier) { n.Store, n.Dir = w.store, w.dir; w.fine(n.Begin(t.Context())) },
+	} {
+		b := &box{}
+		n := Notifier{Destinations: []Destination{{Name: name, Sender: b}}}
+		begin(&n)
+		rebuilt := new(perdure.MemStore)
+		for e, err := range perdure.Memory(t.Context(), w.store, id) {
+			w.fine(err)
+			w.fine(rebuilt.Put(t.Context(), id, e))
+		}
+		w.store, w.node = rebuilt, &perdure.Node{Store: rebuilt, Key: w.key}
+		stop := w.start(&Notifier{Destinations: n.Destinations})
+		w.happen(id, 1)
+		eventually(t, "the next event", func() bool { return slices.Contains(b.summaries(), "0") })
+		if got := b.summaries(); slices.Contains(got, "old") {
+			t.Errorf("%s: it was told of last month, too: %v", name, got)
+		}
+		stop()
+	}
+}
+
+func (w *world) fine(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestDestinationsGetWhatTheyAskedFor(t *testing.T) {
 	w := newWorld(t)
 	id := w.agent()

@@ -30,6 +30,12 @@ type position struct {
 	Fault string `json:"fault,omitempty"`
 }
 
+// from is the position of a destination that is new: what was before now is not told, in a feed that is begun anew
+// either.
+func from(feed perdure.Hash, end perdure.Cursor) position {
+	return position{Feed: feed, At: end, Last: perdure.TimeOf(time.Now())}
+}
+
 const (
 	// maxOnce bounds the ids that are remembered.
 	maxOnce = 4096
