@@ -97,3 +97,28 @@ func once[T any](all iter.Seq2[T, error]) (T, error) {
 	}
 	return *new(T), nil
 }
+
+// A line that cannot be read is not passed over: whoever follows is told, and goes on from before it if they like.
+func TestATailPassesNoLineOver(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set(client.APIHeader, "v1")
+		fmt.Fprint(w, "id: 0123456789abcdef.1\nevent: entry\ndata: {\"seq\":1}\n\n"+
+			"id: 0123456789abcdef.2\nevent: entry\ndata: {\"seq\":\n\n"+
+			"id: 0123456789abcdef.3\nevent: entry\ndata: {\"seq\":3}\n\n")
+	}))
+	t.Cleanup(web.Close)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var told error
+	var seen []int64
+	for l, err := range (&client.Client{URL: web.URL}).Tail(ctx, client.Tail{After: "start"}) {
+		if told = err; err == nil {
+			seen = append(seen, l.Seq)
+		}
+	}
+	if told == nil || !strings.Contains(told.Error(), "0123456789abcdef.2") || len(seen) != 1 {
+		t.Errorf("saw %v, and was told %v", seen, told)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -54,7 +55,7 @@ const (
 )
 
 // Tail yields lines as they arrive, until ctx ends, over as many connections as it takes: each goes on behind the last
-// line. The cursor of a line is its position. A server that refuses ends it.
+// line. The cursor of a line is its position. A server that refuses ends it, and so does a line that cannot be read.
 func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		after, wait := t.After, tailAgain
@@ -109,9 +110,6 @@ func (c *Client) follow(
 		if err != nil {
 			return got, err
 		}
-		if ev.id != "" {
-			*after = ev.id
-		}
 		switch ev.name {
 		case "reset":
 			*after = "start" // everything follows, also over another connection
@@ -121,13 +119,17 @@ func (c *Client) follow(
 			}
 		case "entry":
 			var l Line
-			if err := json.Unmarshal(ev.data, &l); err != nil {
-				return got, err
+			if err := json.Unmarshal(ev.data, &l); err != nil { // what came is told or asked for again, never left out
+				yield(Line{}, fmt.Errorf("the line at %s of the stream cannot be read: %w", ev.id, err))
+				return got, errOver
 			}
 			if l.Cursor = ev.id; !yield(l, nil) {
 				return got, errOver
 			}
 			got = true
+		}
+		if ev.id != "" {
+			*after = ev.id
 		}
 	}
 	return got, io.ErrUnexpectedEOF
