@@ -1,6 +1,10 @@
 package perdure
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/canon"
@@ -176,6 +180,21 @@ type Event struct {
 	Notice Notice          `canon:"5,notice,omitzero"` // what the runtime itself understands
 	Taint  bool            `canon:"6,taint,omitzero"`
 	Set    map[string]Data `canon:"7,set,omitzero"`
+}
+
+// EventOf is an event as somebody outside tells it, by whatever way it comes: its name without the space around it, and
+// its data as JSON, of which nothing and null are none. The error wraps ErrInvalid.
+func EventOf(name string, data []byte) (ev Event, err error) {
+	if ev.Name = strings.TrimSpace(name); ev.Name == "" {
+		return ev, Invalid(errors.New("an event needs a name"))
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "null" {
+		return ev, nil
+	}
+	if ev.Data, err = DataFromJSON(data); err != nil {
+		return ev, Invalid(fmt.Errorf("data: %w", err))
+	}
+	return ev, nil
 }
 
 // DataOf returns v as Data, as encoding/json would show it: structs by their json tags, what marshals itself as JSON or

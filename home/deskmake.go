@@ -59,10 +59,15 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 
 // Fork makes an agent that begins where another was, at AGENT or AGENT@REF.
 func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forked, error) {
-	if err := v.May(VerbCreate); err != nil {
-		return nil, err
+	for _, verb := range []string{VerbCreate, VerbRead} {
+		if err := v.May(verb); err != nil {
+			return nil, err
+		}
 	}
 	p, err := d.Point(ctx, v, arg)
+	if err == nil { // it has the whole memory, and what comes of it says what was done
+		err = v.MayIn(VerbRead, p.Agent.Fold().Charter.Scope)
+	}
 	if err != nil {
 		return nil, err
 	}

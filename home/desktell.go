@@ -117,9 +117,16 @@ func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perd
 	return e, before, err
 }
 
-// Received reports whether an event of the visitor was received before, so that it would change nothing.
+// Received reports whether an event of the visitor was received before, so that it would change nothing. Who may not
+// send it learns nothing of the agent.
 func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.Event) (bool, error) {
+	if err := d.mayTell(v, &ev); err != nil {
+		return false, err
+	}
 	a, err := d.Agent(ctx, v, arg)
+	if err == nil {
+		err = v.MayIn(verbOf(&ev), a.Fold().Charter.Scope)
+	}
 	if err != nil {
 		return false, err
 	}

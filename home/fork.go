@@ -44,9 +44,8 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 	if err != nil {
 		return nil, err
 	}
-	r := &Forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse,
-		Open: view.PendingOf(p.Agent)}
-	if r.Effects, err = view.EffectsOf(ctx, s, p.Agent); err != nil || f.Dry {
+	r, err := forked(ctx, s, p.Agent, &g)
+	if err != nil || f.Dry {
 		return r, err
 	}
 	n, err := h.Maker(ctx, s, &g)
@@ -58,6 +57,32 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 		return nil, err
 	}
 	r.Agent, r.Paused = a.ID(), len(a.Fold().Paused) > 0
+	return r, nil
+}
+
+// forked is what comes of a fork of an agent as it was at the point of the fork.
+func forked(ctx context.Context, s perdure.Store, from *perdure.Agent, g *perdure.Genesis) (_ *Forked, err error) {
+	r := &Forked{Name: g.Intent.Name, From: g.Lineage.Parent, At: g.Lineage.Cause, Rehearse: g.Lineage.Rehearse,
+		Open: view.PendingOf(from)}
+	r.Effects, err = view.EffectsOf(ctx, s, from)
+	return r, err
+}
+
+// Forked is what came of a fork that was made before, by the agent it made.
+func (h *Home) Forked(ctx context.Context, s perdure.Store, id perdure.AgentID, g *perdure.Genesis) (*Forked, error) {
+	p, err := FindPoint(ctx, h, s, g.Lineage.Parent.String()+"@"+g.Lineage.Cause.String())
+	if err != nil {
+		return nil, err
+	}
+	a, err := h.Load(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := forked(ctx, s, p.Agent, g)
+	if err != nil {
+		return nil, err
+	}
+	r.Agent, r.Paused = id, len(a.Fold().Paused) > 0
 	return r, nil
 }
 

@@ -72,26 +72,26 @@ func (s *Server) tell(ctx context.Context, req *sdk.CallToolRequest, in tellIn) 
 		return nil, nil, err
 	}
 	chats := a.Fold().Intent.Kind == perdure.ChatKind
-	ev, said := perdure.Event{Name: in.Event, ID: in.ID}, exact(req, "data")
+	var ev perdure.Event
 	switch {
-	case in.Event == perdure.AnswerEvent && !chats:
-		return nil, nil, perdure.WithHint(fmt.Errorf("%w: an event called %s answers what an agent asks a person",
-			perdure.ErrDenied, in.Event),
-			"call the tool answer, which asks the person; or send a message, or an event of another name")
 	case in.Message != "" && chats:
-		reply, _, err := a.Fold().Reply(in.Message, time.Now())
-		if err != nil {
-			return nil, nil, err
-		}
-		reply.ID = in.ID
-		out, err := s.tells(ctx, req, a, reply)
-		return nil, out, err
+		ev, _, err = a.Fold().Reply(in.Message, time.Now())
 	case in.Message != "":
-		ev.Name, said = messageEvent, map[string]any{"say": in.Message}
+		ev.Name = messageEvent
+		ev.Data, err = perdure.DataOf(map[string]any{"say": in.Message})
+	default:
+		data, _ := exact(req, "data").(json.RawMessage)
+		ev, err = perdure.EventOf(in.Event, data)
 	}
-	if ev.Data, err = dataOf(said); err != nil {
-		return nil, nil, perdure.Invalid(fmt.Errorf("data: %w", err))
+	if err != nil {
+		return nil, nil, err
 	}
+	if in.Event != "" && ev.Name == perdure.AnswerEvent && !chats {
+		return nil, nil, perdure.WithHint(fmt.Errorf("%w: an event called %s answers what an agent asks a person",
+			perdure.ErrDenied, ev.Name),
+			"call the tool answer, which asks the person; or send a message, or an event of another name")
+	}
+	ev.ID = in.ID
 	out, err := s.tells(ctx, req, a, ev)
 	return nil, out, err
 }
@@ -133,16 +133,4 @@ func exact(req *sdk.CallToolRequest, name string) any {
 		return nil
 	}
 	return args[name]
-}
-
-// dataOf is a value of JSON as an agent keeps it; nil stays nil.
-func dataOf(v any) (perdure.Data, error) {
-	if v == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return perdure.DataFromJSON(text)
 }

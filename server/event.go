@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // happened is the body of a request that tells an agent what happened, which is what programs ask most. It is read once
@@ -18,7 +19,7 @@ import (
 // is left to the library, which says what is wrong with it.
 type happened struct {
 	client.Event
-	data  perdure.Data // of one that is plain
+	told  perdure.Event // of one that is plain
 	plain bool
 	value any   // of one that is not, as it is checked
 	fault error // that kept it from being decoded
@@ -31,8 +32,11 @@ func (*happened) Schema(r huma.Registry) *huma.Schema {
 
 // decode reads a body. What it keeps is its own.
 func (h *happened) decode(body []byte) error {
-	if h.Name, h.ID, h.data, h.plain = plainEvent(body); h.plain {
+	if h.told, h.plain = plainEvent(body); h.plain {
 		return nil
+	}
+	if err := jsontext.Once(body); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(body, &h.value); err != nil {
 		return err
@@ -44,7 +48,7 @@ func (h *happened) decode(body []byte) error {
 // event is what happened, if the body is as the API says.
 func (h *happened) event(api huma.API) (ev perdure.Event, err error) {
 	if h.plain {
-		return perdure.Event{Name: h.Name, ID: h.ID, Data: h.data}, nil
+		return h.told, nil
 	}
 	all, path := &huma.ValidateResult{}, huma.NewPathBuffer(nil, 0)
 	path.Push("body")
@@ -56,8 +60,8 @@ func (h *happened) event(api huma.API) (ev perdure.Event, err error) {
 	if len(all.Errors) > 0 {
 		return ev, huma.NewError(http.StatusUnprocessableEntity, "validation failed", all.Errors...)
 	}
-	ev = perdure.Event{Name: h.Name, ID: h.ID}
-	ev.Data, err = dataOf(h.Data)
+	ev, err = perdure.EventOf(h.Name, h.Data)
+	ev.ID = h.ID
 	return ev, err
 }
 
@@ -75,16 +79,18 @@ func (s *Server) onlyJSON(ctx huma.Context, next func(huma.Context)) {
 
 // plainEvent reads an event that has each of its fields once at most, and whose name and id are spelled without
 // escapes. False: it is another, or none.
-func plainEvent(b []byte) (name, id string, data perdure.Data, ok bool) {
+func plainEvent(b []byte) (ev perdure.Event, ok bool) {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
-		return "", "", nil, false
+		return ev, false
 	}
+	var name, id string
+	var data []byte
 	var hasName, hasID, hasData bool
 	for i++; ; i++ {
 		key, at := plainString(b, space(b, i))
 		if at = space(b, at); at >= len(b) || b[at] != ':' {
-			return "", "", nil, false
+			return ev, false
 		}
 		i = space(b, at+1)
 		switch {
@@ -98,22 +104,23 @@ func plainEvent(b []byte) (name, id string, data perdure.Data, ok bool) {
 			id, hasID = string(s), true
 		case string(key) == "data" && !hasData:
 			end := valueEnd(b, i)
-			var err error
-			if data, err = dataOf(b[i:end]); err != nil || end == i {
-				return "", "", nil, false
+			if end == i {
+				return ev, false
 			}
-			i, hasData = end, true
+			data, i, hasData = b[i:end], end, true
 		default:
-			return "", "", nil, false
+			return ev, false
 		}
 		if i = space(b, i); i >= len(b) || b[i] != ',' {
 			break
 		}
 	}
-	if i >= len(b) || b[i] != '}' || space(b, i+1) != len(b) || name == "" {
-		return "", "", nil, false
+	if i >= len(b) || b[i] != '}' || space(b, i+1) != len(b) {
+		return ev, false
 	}
-	return name, id, data, true
+	ev, err := perdure.EventOf(name, data)
+	ev.ID = id
+	return ev, err == nil
 }
 
 // space is where something other than space is, from i on.

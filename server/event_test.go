@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 )
 
@@ -22,6 +23,7 @@ var bodies = []string{
 	`{"name":"r\u0061in"}`, `{"name":"rain","id":""}`, `{"name":" "}`, `{"name":"é"}`, `{"name":"rain","name":"snow"}`,
 	`{"name":""}`, `{}`, `[]`, `null`, `0`, `"x"`, ``, `{`, `{"name"`, `{"name":`, `{"name":"rain"`, `{"name":"rain",}`,
 	`{"name":"rain"}}`, `{"name":"rain"} {}`, `{"Name":"rain"}`, `{"name":"rain","date":1}`, `{"name":1}`,
+	`{"name":"rain","NAME":"snow"}`, `{"name":" rain "}`,
 	`{"name":"rain","id":1}`, `{"name":null}`, `{"name":"rain","id":null}`, `{"name":"rain","data":}`,
 	`{"name":"rain","data":{]}`, `{"name":"rain","data":[1,]}`, `{"name":"rain","data":01}`, `{"name":"rain","data":1e999}`,
 	`{"name":"rain","data":"a` + "\n" + `b"}`, "{\"name\":\"\xff\"}", `{"name":"rain","data":{"a":1,"a":2}}`,
@@ -40,11 +42,11 @@ func bothAPIs(t *testing.T) *httptest.Server {
 	type out struct{ Body client.Event }
 	huma.Register(s.api, post("/library", "library", "", ""),
 		func(_ context.Context, in *struct{ Body client.Event }) (*out, error) {
-			d, err := dataOf(in.Body.Data)
+			ev, err := perdure.EventOf(in.Body.Name, in.Body.Data)
 			if err != nil {
 				return nil, s.problem(context.Background(), err)
 			}
-			return &out{client.Event{Name: in.Body.Name, ID: in.Body.ID, Data: d.JSON()}}, nil
+			return &out{client.Event{Name: ev.Name, ID: in.Body.ID, Data: ev.Data.JSON()}}, nil
 		})
 	ours := post("/ours", "ours", "", "")
 	ours.SkipValidateBody, ours.Middlewares = true, huma.Middlewares{s.onlyJSON}
@@ -111,19 +113,19 @@ func FuzzPlainEvent(f *testing.F) {
 		f.Add([]byte(b))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		name, id, data, ok := plainEvent(b)
+		got, ok := plainEvent(b)
 		if !ok {
 			return
 		}
 		var ev client.Event
 		d := json.NewDecoder(strings.NewReader(string(b)))
 		d.DisallowUnknownFields()
-		if err := d.Decode(&ev); err != nil || ev.Name != name || ev.ID != id {
-			t.Fatalf("%q: got %q and %q, want %q and %q, %v", b, name, id, ev.Name, ev.ID, err)
+		if err := d.Decode(&ev); err != nil || ev.ID != got.ID {
+			t.Fatalf("%q: got %q, want %q, %v", b, got.ID, ev.ID, err)
 		}
-		want, err := dataOf(ev.Data)
-		if err != nil || string(want) != string(data) {
-			t.Fatalf("%q: got %v, want %v, %v", b, data, want, err)
+		want, err := perdure.EventOf(ev.Name, ev.Data)
+		if err != nil || want.Name != got.Name || string(want.Data) != string(got.Data) {
+			t.Fatalf("%q: got %v, want %v, %v", b, got, want, err)
 		}
 		if !json.Valid(b) {
 			t.Fatalf("%q is no JSON", b)

@@ -98,7 +98,11 @@ func writes[T any](
 			return plain[T]{out}.MarshalJSON()
 		},
 		Done: func(ctx context.Context, id perdure.AgentID, entries []*perdure.Entry) ([]byte, error) {
-			return plain[T]{s.done(ctx, what, id, entries)}.MarshalJSON()
+			out, err := s.done(ctx, what, id, entries)
+			if err != nil {
+				return nil, err
+			}
+			return plain[T]{out}.MarshalJSON()
 		},
 	})
 	if err != nil {
@@ -128,19 +132,22 @@ func (s *Server) match(ctx context.Context, v *home.Visitor, list, arg string) (
 }
 
 // done is the answer to a request whose entries are stored, and whose answer was lost with the process that served it.
-func (s *Server) done(ctx context.Context, what string, id perdure.AgentID, entries []*perdure.Entry) any {
+func (s *Server) done(ctx context.Context, what string, id perdure.AgentID, entries []*perdure.Entry) (any, error) {
 	if entries[0].Kind == perdure.KindGenesis {
 		g, _ := entries[0].Content().(perdure.Genesis)
-		return client.Created{Agent: id, Name: g.Intent.Name}
+		if g.Lineage != nil && g.Lineage.Relation == perdure.Fork {
+			return s.Desk.Home.Forked(ctx, s.Desk.Store, id, &g)
+		}
+		return client.Created{Agent: id, Name: g.Intent.Name}, nil
 	}
 	at := len(entries) - 1
 	for at > 0 && entries[at].Kind != perdure.KindEvent { // a snapshot may follow
 		at--
 	}
 	if what == tellsEvent {
-		return client.Recorded{Agent: id, Entry: entries[at].Name, Seq: entries[at].Seq}
+		return client.Recorded{Agent: id, Entry: entries[at].Name, Seq: entries[at].Seq}, nil
 	}
-	return s.Desk.Home.Told(ctx, s.Desk.Store, entries[at])
+	return s.Desk.Home.Told(ctx, s.Desk.Store, entries[at]), nil
 }
 
 // notModified reports whether who asks has this version already.

@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -138,6 +140,78 @@ func (s *lostAnswers) Put(ctx context.Context, id perdure.AgentID, all ...*perdu
 		s.next, err = false, errors.New("whether it was added is not known")
 	}
 	return err
+}
+
+// A fork whose answer was lost with its server is answered as a fork when it is asked for again.
+func TestAForkWhoseAnswerWasLostIsAnsweredAsOne(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	id := w.agent("a")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.home.Dir, "requests.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	// as if the server were killed when the fork is stored and its answer is not kept yet
+	if _, err := db.ExecContext(t.Context(), `CREATE TRIGGER killed BEFORE INSERT ON requests
+		WHEN NEW.answer IS NOT NULL BEGIN SELECT RAISE(ABORT, 'killed'); END`); err != nil {
+		t.Fatal(err)
+	}
+	path, body := "/v1/agents/"+id.String()+"/fork", client.Fork{Name: "b"}
+	if status, _, text := w.raw(all, "POST", path, body, "Idempotency-Key", "k"); status != 500 {
+		t.Fatalf("got %d: %s", status, text)
+	}
+	if _, err := db.ExecContext(t.Context(), "DROP TRIGGER killed"); err != nil {
+		t.Fatal(err)
+	}
+	var again client.Forked
+	w.call(all, "POST", path, body, 200, &again, "Idempotency-Key", "k")
+	if again.Agent.IsZero() || again.Name != "b" || again.From != id || again.At.IsZero() || !again.Rehearse {
+		t.Errorf("got %+v", again)
+	}
+}
+
+// Who may not send events learns nothing of agents by trying.
+func TestWhoMayNotSendEventsLearnsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.agent("there")
+	looks := w.token("", home.VerbMetrics)
+	for _, name := range []string{"there", "missing"} {
+		for _, match := range []string{"*", `"0"`} {
+			w.problem(looks, "POST", "/v1/agents/"+name+"/events", client.Event{Name: "x", ID: "i"}, 403,
+				"If-Match", match)
+		}
+	}
+}
+
+// A fork has the memory of the agent it begins from, and says what that did: it is for those who may read it.
+func TestWhoMayNotReadAnAgentForksNone(t *testing.T) {
+	w := newWorld(t)
+	path := "/v1/agents/" + w.agent("a").String() + "/fork"
+	for _, body := range []client.Fork{{Dry: true}, {Live: true, Dry: true}, {Name: "b"}} {
+		w.problem(w.token("", home.VerbCreate), "POST", path, body, 403)
+		w.call(w.token("", home.VerbCreate, home.VerbRead), "POST", path, body, 200, nil)
+	}
+}
+
+// A body that could be read in two ways is refused, and the key that does it is named.
+func TestABodyIsReadInOneWay(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	for _, x := range []struct{ path, body, key string }{
+		{"/v1/agents", `{"goal":"first","goal":"second"}`, "goal"},
+		{"/v1/agents", `{"goal":"first","GOAL":"second"}`, "GOAL"},
+		{"/v1/agents", `{"goal":"x","inputs":{"a":1,"a":2}}`, `a`},
+		{"/v1/agents/a/events", `{"name":"e2","NAME":"e3"}`, "NAME"},
+		{"/v1/agents/a/events", `{"name":"e2","name":"e3"}`, "name"},
+		{"/v1/agents/a/pause", `{"note":"x","note":"y"}`, "note"},
+		{"/v1/agents/a/grant", `{"calls":1,"Calls":2}`, "Calls"},
+	} {
+		if p := w.problem(all, "POST", x.path, []byte(x.body), 400); !strings.Contains(p.Detail, x.key) {
+			t.Errorf("%s: got %+v, want the key %s", x.body, p, x.key)
+		}
+	}
 }
 
 // requests.db holds answers and entries: it is for the owner alone, as all that is in a home.

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/view"
 )
 
@@ -30,6 +31,7 @@ func (p *problem) ContentType(string) string { return "application/problem+json"
 // problems has what the library itself finds wrong with requests told in the same form.
 var problems = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false // a list is never null
+	huma.ValidateStrictCasing = true  // who reads a request and who acts on it see the same
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := &problem{
 			client.Problem{
@@ -177,6 +179,9 @@ func formats() map[string]huma.Format {
 	read := func(data []byte, v any) error {
 		if h, ok := v.(*happened); ok {
 			return h.decode(data)
+		}
+		if err := jsontext.Once(data); err != nil {
+			return err
 		}
 		return json.Unmarshal(data, v)
 	}

@@ -253,7 +253,6 @@ func (s *Server) event(
 	if err != nil {
 		return nil, err
 	}
-	ev.Name = strings.TrimSpace(ev.Name)
 	w := in.Writing
 	w.Match = "" // it is not for an event that was received before, which its id says, too
 	asked := []any{ev.Name, ev.ID, []byte(ev.Data)}

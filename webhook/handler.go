@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -202,17 +201,12 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	if err := strictly(p.body, &body); err != nil {
 		return Answer{}, err
 	}
-	if strings.TrimSpace(body.Name) == "" {
-		return Answer{}, &Error{invalid, errors.New("an event needs a name")}
+	ev, err := perdure.EventOf(body.Name, body.Data)
+	if err != nil {
+		return Answer{}, &Error{invalid, err}
 	}
-	ev := perdure.Event{Name: body.Name, By: p.hook.Name, ID: p.id}
-	if len(body.Data) > 0 {
-		var err error
-		if ev.Data, err = perdure.DataFromJSON(body.Data); err != nil {
-			return Answer{}, &Error{invalid, fmt.Errorf("data: %w", err)}
-		}
-	}
-	if body.Name == perdure.AnswerEvent { // models are shown it as a person's word
+	ev.By, ev.ID = p.hook.Name, p.id
+	if ev.Name == perdure.AnswerEvent { // models are shown it as a person's word
 		if err := p.personal(); err != nil {
 			return Answer{}, err
 		}
@@ -222,7 +216,7 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	if h.taken.has(message) {
 		return Answer{Status: Already, Agent: p.agent.ID()}, nil
 	}
-	if body.Name == perdure.AnswerEvent && !p.agent.Fold().Received(&ev) {
+	if ev.Name == perdure.AnswerEvent && !p.agent.Fold().Received(&ev) {
 		if err := h.timely(ctx, p); err != nil {
 			return Answer{}, err
 		}
