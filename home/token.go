@@ -41,7 +41,7 @@ const (
 // The verbs of tokens.
 const (
 	VerbRead    = "read"    // look at agents
-	VerbCreate  = "create"  // create agents and fork them
+	VerbCreate  = "create"  // create agents, and fork those that may be read
 	VerbEvent   = "event"   // tell agents what happened
 	VerbApprove = "approve" // approve and deny what policy asks about
 	VerbAnswer  = "answer"  // answer what agents ask people

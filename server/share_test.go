@@ -200,3 +200,33 @@ func TestOneVisitorDoesNotTakeAllStreams(t *testing.T) {
 		t.Errorf("somebody else is answered %d", got)
 	}
 }
+
+// One visitor who begins session after session of MCP ends their own, and nobody else's.
+func TestOneVisitorDoesNotEndTheSessionsOfOthers(t *testing.T) {
+	w := withMCP(t)
+	hello := []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	begin := func(token string) string {
+		_, h, said := w.raw(token, "POST", "/mcp", hello, "Accept", "application/json, text/event-stream")
+		if h.Get("Mcp-Session-Id") == "" {
+			t.Fatalf("no session: %s", said)
+		}
+		return h.Get("Mcp-Session-Id")
+	}
+	ping := func(token, session string) int {
+		code, _, _ := w.raw(token, "POST", "/mcp", []byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`),
+			"Accept", "application/json, text/event-stream", "Mcp-Session-Id", session)
+		return code
+	}
+	honest, greedy := w.token("", home.VerbMCP), w.token("", home.VerbMCP)
+	mine, first := begin(honest), begin(greedy)
+	for range 600 {
+		begin(greedy)
+	}
+	if got := ping(honest, mine); got != http.StatusOK {
+		t.Errorf("the session of somebody else: %d", got)
+	}
+	if got := ping(greedy, first); got != http.StatusNotFound {
+		t.Errorf("the first of very many of one visitor: %d", got)
+	}
+}
