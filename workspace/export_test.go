@@ -15,11 +15,5 @@ func (ix *Index) Holds(ctx context.Context, word string) (text, token bool) {
 	return text, token
 }
 
-// FindSince is Find as a frequent word alone is looked for: among the items from one on, first.
-func (r *Reader) FindSince(ctx context.Context, s Search, since int64) ([]*Found, error) {
-	f, err := r.newFinder(ctx, &s)
-	if err != nil {
-		return nil, err
-	}
-	return f.byWords(ctx, &searching{terms: ask(s.Text).terms, since: since})
-}
+// Grow has the index look for words as one does that is large, where so many texts are many.
+func (ix *Index) Grow(many int64) { ix.large, ix.broad = 0, many }

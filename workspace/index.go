@@ -23,8 +23,9 @@ const IndexFile = "search.db"
 // titles, and the words of all texts. It is brought up to date by Follow, which reads only what is new, and may be
 // thrown away at any time. Several processes may share one.
 type Index struct {
-	path string
-	db   *sql.DB
+	path         string
+	db           *sql.DB
+	large, broad int64 // see largeIndex and broadWord
 
 	mu     sync.Mutex
 	counts map[string]spread // in how many texts frequent words are
@@ -78,7 +79,7 @@ INSERT INTO place VALUES(1, NULL, 0);
 // damaged or of another version is made anew: it holds nothing that the store does not.
 func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	if path == "" {
-		ix := &Index{}
+		ix := &Index{large: largeIndex, broad: broadWord}
 		return ix, ix.dial(ctx)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
@@ -88,7 +89,7 @@ func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}
-	ix := &Index{path: path}
+	ix := &Index{path: path, large: largeIndex, broad: broadWord}
 	err = ix.dial(ctx)
 	if err == nil || !spoilt(err) { // what cannot be read now may be whole: another process has it, or a disk is full
 		return ix, err

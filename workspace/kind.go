@@ -67,8 +67,8 @@ func KindAt(path string) string {
 	return KindNote
 }
 
-// PlaceFor is the canonical place of a document, by its kind and title: decisions/use-sqlite.md.
-func PlaceFor(kind, title string) string {
+// placeFor is the canonical place of a document, by its kind and title: decisions/use-sqlite.md.
+func placeFor(kind, title string) string {
 	folder := folders[kind]
 	if folder == "" {
 		folder = folders[KindNote]

@@ -44,17 +44,18 @@ type Found struct {
 
 const (
 	defaultFound = 10
-	// MaxFound bounds how much one search finds.
-	MaxFound = 200
+	// maxFound bounds how much one search finds.
+	maxFound = 200
 	// fewest is how many candidates are looked at first: enough that boosts and what the reader may not see leave a
 	// page.
 	fewest = 64
 	// mostCandidates is where looking further ends.
 	mostCandidates = 1 << 17
-	// large is how many texts there are before a word that very many of them have only adds to what rarer ones find.
-	large = 100_000
-	// broad is how many texts are ranked by all that is said about words in them.
-	broad = 4_000
+	// largeIndex is how many texts there are before a word that very many of them have only adds to what rarer ones
+	// find.
+	largeIndex = 100_000
+	// broadWord is how many texts are ranked by all that is said about words in them.
+	broadWord = 4_000
 	// mostFrequent is how many words may only add.
 	mostFrequent = 4
 )
@@ -69,7 +70,7 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 	if s.Limit <= 0 {
 		s.Limit = defaultFound
 	}
-	s.Limit = min(s.Limit, MaxFound)
+	s.Limit = min(s.Limit, maxFound)
 	q := ask(s.Text)
 	if len(q.terms) == 0 {
 		return nil, perdure.Invalid(errors.New("say what to look for: there is no word in it"))
@@ -171,13 +172,29 @@ type searching struct {
 type frequent struct {
 	term   string
 	weight float64 // as bm25 weighs a term that a text of the usual length has once
+	since  int64   // the item with which the newest of them begin
+}
+
+// wider is how to look on where a search finds too little that the reader may see; nil: there is no more. More frequent
+// terms find, too, at first among the newest texts, at last among all. Each time there are twice as many, so that it is
+// not often, and of each only so many are ranked.
+func (p *searching) wider() *searching {
+	if len(p.adds) == 0 && p.since == 0 {
+		return nil
+	}
+	more := p.adds[:min(len(p.adds), max(1, len(p.terms)))]
+	w := &searching{terms: slices.Clone(p.terms), adds: p.adds[len(more):]}
+	for _, t := range more {
+		w.terms, w.since = append(w.terms, t.term), max(w.since, t.since)
+	}
+	return w
 }
 
 // plan is how to look for terms in an index of so many items. To rank texts by a term takes as long as there are many
 // that have it. So where the index is large, the rarest terms find texts; the others add to the rank of those that
-// have them, too. Of what one frequent term alone finds, the newest are ranked.
+// have them, too, and find more where that is too little. Of what a frequent term finds, the newest are ranked.
 func (f *finder) plan(ctx context.Context, terms []string, items int64) (*searching, error) {
-	if items <= large {
+	if items <= f.Index.large {
 		return &searching{terms: terms}, nil
 	}
 	type counted struct {
@@ -197,13 +214,13 @@ func (f *finder) plan(ctx context.Context, terms []string, items int64) (*search
 	slices.SortStableFunc(all, func(a, b counted) int { return cmp.Compare(a.texts, b.texts) })
 	p, sum := &searching{}, int64(0)
 	for i, c := range all {
-		if sum += c.texts; i == 0 || sum <= broad {
+		if sum += c.texts; i == 0 || sum <= f.Index.broad {
 			p.terms = append(p.terms, c.term)
 			p.since = c.since
-		} else if len(p.adds) < mostFrequent {
+		} else {
 			n := float64(c.texts)
 			weight := math.Log((float64(items) - n + 0.5) / (n + 0.5))
-			p.adds = append(p.adds, frequent{c.term, max(weight, 1e-6)})
+			p.adds = append(p.adds, frequent{c.term, max(weight, 1e-6), c.since})
 		}
 	}
 	if len(p.terms) == 0 {
@@ -235,18 +252,18 @@ func (ix *Index) count(ctx context.Context, term string, items int64) (n spread,
 	}
 	var last int64
 	err = ix.row(ctx, "SELECT count(*), coalesce(min(id), 0), (SELECT coalesce(max(id), 0) FROM item) FROM (SELECT "+
-		"rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)", []any{term, broad + 1}, &n.texts,
+		"rowid AS id FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)", []any{term, ix.broad + 1}, &n.texts,
 		&n.since, &last)
 	if err != nil {
 		return n, err
 	}
-	if n.texts > broad {
+	if n.texts > ix.broad {
 		n.texts = min(int64(float64(n.texts)*float64(items)/float64(max(last-n.since+1, 1))), items)
-		n.texts = max(n.texts, broad+1)
+		n.texts = max(n.texts, ix.broad+1)
 	} else {
 		n.since = 0
 	}
-	if n.texts > broad/16 {
+	if n.texts > ix.broad/16 {
 		ix.mu.Lock()
 		ix.counts[term] = n
 		ix.mu.Unlock()
@@ -255,21 +272,38 @@ func (ix *Index) count(ctx context.Context, term string, items int64) (n spread,
 }
 
 // byWords is what fits best by its words.
-func (f *finder) byWords(ctx context.Context, p *searching) ([]*Found, error) {
-	for k := max(fewest, 4*f.s.Limit); ; k *= 8 {
-		found, seen, err := f.candidates(ctx, p, k)
+func (f *finder) byWords(ctx context.Context, p *searching) (best []*Found, err error) {
+	for ; p != nil && len(best) < f.s.Limit; p = p.wider() {
+		found, err := f.among(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case len(found) >= f.s.Limit || k > mostCandidates:
-			return found, nil
-		case seen < k && p.since == 0:
-			return found, nil
-		case seen < k: // of the newest the reader sees too few, or asked for others
-			p.since = 0
+		best = joinedWith(best, found)
+	}
+	return best[:min(len(best), f.wanted())], nil
+}
+
+// among is the best of what a search finds. It looks at more of it until the reader may see enough.
+func (f *finder) among(ctx context.Context, p *searching) ([]*Found, error) {
+	for k := max(fewest, 4*f.s.Limit); ; k *= 8 {
+		found, seen, err := f.candidates(ctx, p, k)
+		if err != nil || len(found) >= f.s.Limit || seen < k || k > mostCandidates {
+			return found, err
 		}
 	}
+}
+
+// joinedWith is what was found before and what was found by more words, once each, best first.
+func joinedWith(before, found []*Found) []*Found {
+	for _, c := range before {
+		if !slices.ContainsFunc(found, func(o *Found) bool {
+			return o.item == c.item || c.once() && o.version == c.version
+		}) {
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *Found) int { return cmp.Compare(b.Score, a.Score) })
+	return found
 }
 
 // wanted is how many are looked for by words: more than are shown, if they are fused with others.
@@ -285,7 +319,7 @@ func (f *finder) candidates(ctx context.Context, p *searching, k int) (found []*
 	// Ordered by the column rank, the index would sort all that match, and compute the rank of the best again. The
 	// weights are those of the schema.
 	score, args := "score", []any{}
-	for _, t := range p.adds {
+	for _, t := range p.adds[:min(len(p.adds), mostFrequent)] {
 		score += " - ? * (id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid>=?))"
 		args = append(args, t.weight, "("+match(p.terms)+") AND "+t.term, p.since)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -139,14 +140,49 @@ func TestWhatTheNewestTextsLackIsFoundInOlderOnes(t *testing.T) {
 	for i := range 3 {
 		w.write(r, workspace.Draft{Path: fmt.Sprintf("decisions/%d.md", i), Text: "Use the blue widget.\n"})
 	}
+	w.Index.Grow(2)
 	ask := workspace.Search{Text: "widget", Kinds: []string{workspace.KindPlan}, Limit: 1}
-	if _, err := w.Owner().Find(t.Context(), ask); err != nil { // the index follows
-		t.Fatal(err)
-	}
-	found, err := w.Owner().FindSince(t.Context(), ask, 1<<40)
+	found, err := w.Owner().Find(t.Context(), ask)
 	if err != nil || len(found) != 1 || found[0].Path != "plans/old.md" {
 		t.Errorf("found %v, %v; want the plan, which is older", found, err)
 	}
+}
+
+// In a large index, where the rarest words of a question find texts, others find what these leave out: what a reader
+// may not see does not change what they find.
+func TestWhatIsHiddenHidesNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	w.Index.Grow(2)
+	in, out := w.in("insider", "acme/ops"), w.in("outsider", "elsewhere")
+	for i := range 3 {
+		w.write(out, workspace.Draft{Path: fmt.Sprintf("plans/%d.md", i), Text: "Ship the widget.\n"})
+	}
+	w.write(out, workspace.Draft{Path: "plans/crate.md", Text: "Ship the crate.\n"})
+	const question = "ship the blue zirconium widget"
+	before := paths(w.find(out, question))
+	if len(before) != 4 {
+		t.Fatalf("found %v, want four plans", before)
+	}
+	for i := range 20 {
+		w.write(in, workspace.Draft{Path: fmt.Sprintf("plans/in-%d.md", i), Text: "Ship the blue widget.\n"})
+	}
+	w.write(in, workspace.Draft{Path: "plans/zirconium.md", Text: "Use zirconium.\n"})
+	if after := paths(w.find(out, question)); !slices.Equal(after, before) {
+		t.Errorf("found %v, want %v as before others wrote what is hidden here", after, before)
+	}
+	if found := w.find(in, question); len(found) != 10 || found[0].Path != "plans/zirconium.md" {
+		t.Errorf("the insider finds %v, want the rarest word first, and more", paths(found))
+	}
+}
+
+// paths are where something was found, in order.
+func paths(found []*workspace.Found) (all []string) {
+	for _, f := range found {
+		all = append(all, f.Path)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // What has expired and what was pruned is not in the index any more, in no part of its file.

@@ -150,7 +150,7 @@ func (r *Reader) placeOf(path string, d *Draft) (string, error) {
 	if title == "" {
 		title = TitleOf("", d.Text)
 	}
-	path = PlaceFor(d.Kind, title)
+	path = placeFor(d.Kind, title)
 	if d.Visibility != nil && d.Visibility.Tier == Private {
 		path = PrivatePath(r.role, path)
 	}
