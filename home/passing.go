@@ -175,7 +175,7 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 		s.most = d.MaxArrival
 	}
 	if err := s.fill(entries); err != nil {
-		return nil, err
+		return nil, s.roomless(err)
 	}
 	ctx = context.WithoutCancel(ctx) // all of it is here: who sent it may be gone
 	r, err := l.admit(ctx, s)
@@ -184,7 +184,7 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 		s.drop = true // else it is tried again with what is here
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.roomless(err)
 	}
 	key, err := d.Home.Signer(ctx)
 	if err != nil {

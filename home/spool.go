@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -153,13 +154,28 @@ func (s *spool) heads() ([]perdure.Hash, error) {
 	return heads, nil
 }
 
+// roomless says that the disk is full where something arrives. What came of it is dropped: the home needs the room, and
+// its agents write nothing without.
+func (s *spool) roomless(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	s.drop = true
+	return perdure.WithHint(fmt.Errorf("there is no room for agent %s where it is to arrive: the disk is full there",
+		s.id.Short()), "make room on the disk of that home, then run the same command again")
+}
+
 // fill adds what arrives. What is whole stays if it breaks off.
 func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 	if _, err := s.f.Seek(s.size, io.SeekStart); err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(s.f, 64<<10)
-	defer func() { err = errors.Join(err, w.Flush()) }()
+	defer func() {
+		if flushed := w.Flush(); err == nil {
+			err = flushed
+		}
+	}()
 	var b []byte
 	for e, err := range entries {
 		if err != nil {

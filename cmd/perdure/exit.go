@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
@@ -95,9 +96,13 @@ func report(w io.Writer, err error, command string, asJSON bool) {
 	_ = term.WriteJSON(w, object) // as above
 }
 
-// explained is an error and what to do about it, with commands as they are typed here.
+// explained is an error and what to do about it, with commands as they are typed here. What another place says of
+// itself, which agents were to be passed to, stays as it is: its commands are typed there.
 func explained(err error, command string) (message, hint string) {
 	message, hint = view.Explain(err, command)
+	if errors.As(err, new(*client.Problem)) && inForce.server == "" {
+		return message, hint
+	}
 	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
 		hint = beginning(hint)
 	}
