@@ -108,7 +108,7 @@ func everywhere(c *cobra.Command) *pflag.FlagSet {
 func helpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
-		Short: "Help of a command, or of " + strings.Join(topicNames(), ", "),
+		Short: "Help for a command, or for " + strings.Join(topicNames(), ", "),
 		Long: `Help shows what a command does, how to call it, examples and exit codes. Topics are the formats that people write: ` +
 			strings.Join(topicNames(), ", ") + `.
 
