@@ -65,7 +65,7 @@ func TestOneSignatureCoversManyCapsules(t *testing.T) {
 			s, id := put(t, g, es[0])
 			members, stores = append(members, Member{id, a.Heads()}), append(stores, s)
 		}
-		manifests, err := SignMembers(w.Signer, began, members...)
+		manifests, err := signMembers(w.Signer, began, members...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,10 +93,10 @@ func TestOneSignatureCoversManyCapsules(t *testing.T) {
 			refused(t, "another key", bad.Check(members[i]), PredManifest)
 		}
 	}
-	if _, err := SignMembers(w.Signer, began); err == nil {
+	if _, err := signMembers(w.Signer, began); err == nil {
 		t.Error("a manifest of nothing was signed")
 	}
-	if _, err := SignMembers(w.Signer, began, Member{}, Member{}); err == nil {
+	if _, err := signMembers(w.Signer, began, Member{}, Member{}); err == nil {
 		t.Error("a manifest was signed that names an agent twice")
 	}
 }

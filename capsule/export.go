@@ -22,7 +22,7 @@ type Options struct {
 	Depth      Depth
 	Binding    Binding
 	Signatures io.Writer       // where detached signatures go
-	Manifest   *Manifest       // of binding manifest: this capsule's part, from SignMembers
+	Manifest   *Manifest       // of binding manifest: this capsule's part, from signMembers
 	Schema     bool            // embed the schema of entries; the described form always does
 	Recipients []age.Recipient // encrypt to these
 	Chunks     Chunks          // keep chunks there instead of in the capsule
@@ -62,7 +62,7 @@ func (o *Options) check() error {
 	case o.Binding != Detached && o.Signatures != nil:
 		return fmt.Errorf("signatures are %v: only detached ones go to a file of their own", o.Binding)
 	case o.Binding == WithManifest && o.Manifest == nil:
-		return errors.New("a manifest is signed over all its capsules first: get one from SignMembers")
+		return errors.New("a manifest is signed over all its capsules first: get one from signMembers")
 	case o.Binding != WithManifest && o.Manifest != nil:
 		return fmt.Errorf("signatures are %v: set the binding to manifest to write one", o.Binding)
 	case !o.Depth.Valid():

@@ -234,9 +234,9 @@ func placeFile(f disk.File, path string) error {
 // wrapping fs.ErrNotExist if there is no file, and a *perdure.Rejection if it is no capsule of a whole agent.
 func OpenLog(path string) (*Log, error) { return openLog(&Log{path: path}) }
 
-// LookLog is OpenLog to look at the file only: nothing is written to it or beside it, whatever its form and whatever a
+// lookLog is OpenLog to look at the file only: nothing is written to it or beside it, whatever its form and whatever a
 // crash left in it. It cannot be locked, nor added to.
-func LookLog(path string) (*Log, error) { return openLog(&Log{path: path, looks: true}) }
+func lookLog(path string) (*Log, error) { return openLog(&Log{path: path, looks: true}) }
 
 func openLog(l *Log) (*Log, error) {
 	path := l.path

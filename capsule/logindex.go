@@ -73,7 +73,7 @@ type kept struct {
 	whole  int64           // how far they reach
 }
 
-// IndexedLog is OpenLog, or LookLog, that keeps what it learns of a long file under a name in another folder, and opens
+// IndexedLog is OpenLog, or lookLog, that keeps what it learns of a long file under a name in another folder, and opens
 // the file by that. With a secret, what others put there is not taken for its own.
 func IndexedLog(path, base string, secret []byte, looks bool) (*Log, error) {
 	return openLog(&Log{path: path, looks: looks, kept: kept{base: base, secret: secret}})

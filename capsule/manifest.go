@@ -93,9 +93,9 @@ func manifestDigest(root perdure.Hash, count int64, at perdure.Time) perdure.Has
 	return perdure.HashOf(canon.AppendInt(canon.AppendInt(b, count), int64(at)))
 }
 
-// SignMembers signs the heads of many agents at once and returns the manifest of each, in the order given. No agent may
+// signMembers signs the heads of many agents at once and returns the manifest of each, in the order given. No agent may
 // be named twice.
-func SignMembers(s *perdure.Signer, now time.Time, members ...Member) ([]*Manifest, error) {
+func signMembers(s *perdure.Signer, now time.Time, members ...Member) ([]*Manifest, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("sign a manifest: no agents; name at least one")
 	}

@@ -137,7 +137,7 @@ func (s *Set) Export(ctx context.Context, st perdure.Store, o SetOptions, ids ..
 		if o.Now.IsZero() {
 			o.Now = time.Now()
 		}
-		if manifests, err = SignMembers(o.Sign, o.Now, members...); err != nil {
+		if manifests, err = signMembers(o.Sign, o.Now, members...); err != nil {
 			return nil, fmt.Errorf("export to set: %w", err)
 		}
 	}

@@ -56,7 +56,7 @@ func LookStore(path string) (*Store, error) { return openStore(&Store{path: path
 func openStore(s *Store) (*Store, error) {
 	path, open := s.path, OpenLog
 	if s.looks {
-		open = LookLog
+		open = lookLog
 	}
 	log, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) && !s.looks {

@@ -19,7 +19,7 @@ import (
 
 // thinkers are the advisors that the flags name.
 func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logger) (map[string]perdure.Advisor, error) {
-	prices, err := ReadPrices(p.Prices)
+	prices, err := readPrices(p.Prices)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (p *Powers) thinkers(s perdure.Store, tools []perdure.Tool, log *slog.Logge
 		if all[name] != nil {
 			return nil, perdure.Invalid(fmt.Errorf("advisor %q is given twice", name))
 		}
-		a, err := p.Thinker(source, s)
+		a, err := p.thinker(source, s)
 		if err != nil {
 			return nil, p.wrong(advisorKey(name), err)
 		}
@@ -61,8 +61,8 @@ func splitAdvisor(text string) (name, source string) {
 	return name, source
 }
 
-// Thinker is the advisor of a source.
-func (p *Powers) Thinker(source string, s perdure.Store) (perdure.Advisor, error) {
+// thinker is the advisor of a source.
+func (p *Powers) thinker(source string, s perdure.Store) (perdure.Advisor, error) {
 	scheme, rest, _ := strings.Cut(source, ":")
 	switch scheme {
 	case "script":
@@ -130,8 +130,8 @@ func (p *Powers) key(name string) advisor.KeyFunc {
 	}
 }
 
-// ReadPrices reads what models cost; no file, no prices.
-func ReadPrices(path string) (advisor.Prices, error) {
+// readPrices reads what models cost; no file, no prices.
+func readPrices(path string) (advisor.Prices, error) {
 	if path == "" {
 		return nil, nil
 	}

@@ -175,7 +175,7 @@ func (n Near) Create(ctx context.Context, f *IntentFile, file string) (made *Mad
 		if _, err := n.KeyPath(); err != nil {
 			return nil, err
 		}
-		if err := n.NameKeys(f); err != nil {
+		if err := n.nameKeys(f); err != nil {
 			return nil, err
 		}
 	}

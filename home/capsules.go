@@ -40,9 +40,9 @@ func OnWord(h *Home, name string, o *capsule.ReadOptions) error {
 	return nil
 }
 
-// Companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the
+// companions finds what a capsule file may need that lies beside it: its signatures, if they are detached, and the
 // chunks of its set.
-func Companions(name string, o *capsule.ReadOptions) (done func() error, err error) {
+func companions(name string, o *capsule.ReadOptions) (done func() error, err error) {
 	set, err := capsule.OpenSet(filepath.Dir(name))
 	if err != nil {
 		return nil, err
@@ -59,9 +59,9 @@ func Companions(name string, o *capsule.ReadOptions) (done func() error, err err
 	return nil, errors.Join(err, set.Close())
 }
 
-// IsCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a
+// isCapsule tells a capsule from entries one after the other by how the file begins. Whatever is neither is read as a
 // capsule, which says what is wrong.
-func IsCapsule(name string) (bool, error) {
+func isCapsule(name string) (bool, error) {
 	f, err := disk.Open(name)
 	if err != nil {
 		return false, err
@@ -83,21 +83,21 @@ func IsCapsule(name string) (bool, error) {
 
 // OpenCapsule opens a capsule file; close it by calling done.
 func OpenCapsule(name string, ids []age.Identity) (r *capsule.Reader, done func() error, err error) {
-	return OpenWith(name, capsule.ReadOptions{Identities: ids})
+	return openWith(name, capsule.ReadOptions{Identities: ids})
 }
 
-// OpenWith is OpenCapsule with options.
-func OpenWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
+// openWith is OpenCapsule with options.
+func openWith(name string, o capsule.ReadOptions) (r *capsule.Reader, done func() error, err error) {
 	return openMetered(name, o, new(Meter))
 }
 
-// openMetered is OpenWith for those who want to know how far it has been read.
+// openMetered is openWith for those who want to know how far it has been read.
 func openMetered(name string, o capsule.ReadOptions, m *Meter) (r *capsule.Reader, done func() error, err error) {
 	f, err := disk.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	besides, err := Companions(name, &o)
+	besides, err := companions(name, &o)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}

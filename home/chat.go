@@ -40,7 +40,7 @@ func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perd
 		}
 	}
 	f := IntentFile{Goal: chatGoal, Kind: perdure.ChatKind}
-	if f.Name, err = FreeName(ctx, s, perdure.ChatKind); err != nil {
+	if f.Name, err = freeName(ctx, s, perdure.ChatKind); err != nil {
 		return id, false, err
 	}
 	g, err := f.Genesis(time.Now())

@@ -162,7 +162,7 @@ func (l *looker) ask(ctx context.Context, path, name string) (map[string]any, er
 	}
 	defer root.Close() //nolint:errcheck // it was only looked at
 	tools := tool.Files(root, l.powers.keepOut(l.home)...)
-	known, err := ReadSecrets(l.powers.Secrets)
+	known, err := readSecrets(l.powers.Secrets)
 	if err != nil {
 		return nil, err
 	}

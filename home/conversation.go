@@ -138,7 +138,7 @@ func (t *Conversation) gone(a *perdure.Agent) error {
 		return nil
 	}
 	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven}}}
-	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), ErrPerson, view.Why(idle)),
+	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), errPerson, view.Why(idle)),
 		(&Ran{Now: a}).unseated(view.Callable(a))+"; perdure chat --new talks to another")
 }
 

@@ -34,7 +34,7 @@ func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis)
 	}
 	s := n.Store
 	if g.Intent.Name == "" {
-		if g.Intent.Name, err = FreeName(ctx, s, Slug(g.Intent.Goal)); err != nil {
+		if g.Intent.Name, err = freeName(ctx, s, Slug(g.Intent.Goal)); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out",
 			view.Quoted(name)))
 	}
-	free, err := FreeName(ctx, s, name)
+	free, err := freeName(ctx, s, name)
 	if err == nil && free != name {
 		h.note("another agent is called %s, too: commands take either by its id only", view.ShownName(name))
 	}
@@ -145,8 +145,8 @@ func Slug(goal string) string {
 	return name
 }
 
-// FreeName is the name, or with a number if agents are called that already.
-func FreeName(ctx context.Context, s perdure.Store, name string) (string, error) {
+// freeName is the name, or with a number if agents are called that already.
+func freeName(ctx context.Context, s perdure.Store, name string) (string, error) {
 	l, err := view.Lister(s)
 	if err != nil {
 		return name, nil

@@ -25,7 +25,7 @@ func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error)
 			return g, err
 		}
 	}
-	if err := d.Home.NameKeys(f); err != nil {
+	if err := d.Home.nameKeys(f); err != nil {
 		return g, err
 	}
 	if g, err = f.Genesis(time.Now()); err != nil {
@@ -89,7 +89,7 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 		}
 	}
 	if f.Over != nil {
-		if err := d.Home.NameKeys(f.Over); err != nil {
+		if err := d.Home.nameKeys(f.Over); err != nil {
 			return nil, err
 		}
 		g, err := f.Over.Genesis(time.Now())

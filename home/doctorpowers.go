@@ -23,7 +23,7 @@ import (
 // modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
 func (d *Doctor) modes() bool {
 	usable := true
-	for _, w := range d.h.Weaknesses(false) {
+	for _, w := range d.h.weaknesses(false) {
 		usable = usable && !w.Grave
 		d.say(w.About, Unwell, w.Fix, "%s", w.What)
 	}
@@ -88,7 +88,7 @@ func (d *Doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *Doctor) powers() {
-	_, err := ReadNodeFile(d.h)
+	_, err := readNodeFile(d.h)
 	if d.accepted() && err == nil {
 		err = d.p.Fill(d.h)
 	}
@@ -115,7 +115,7 @@ func (d *Doctor) powers() {
 
 // hooks looks whether who may post can be told apart, and who stands behind them.
 func (d *Doctor) hooks() {
-	file, err := ReadNodeFile(d.h)
+	file, err := readNodeFile(d.h)
 	if err != nil || len(file.Hooks) == 0 {
 		return // said before
 	}
@@ -144,7 +144,7 @@ func (d *Doctor) hooks() {
 
 // notified looks whether everybody has been told what they were to be told.
 func (d *Doctor) notified() {
-	if _, err := ReadNodeFile(d.h); err != nil {
+	if _, err := readNodeFile(d.h); err != nil {
 		return // said before
 	}
 	n, err := d.h.Notifier(&perdure.Node{}, nil)
@@ -219,7 +219,7 @@ func (d *Doctor) secrets() {
 	if d.p.Secrets == "" {
 		return
 	}
-	known, err := ReadSecrets(d.p.Secrets)
+	known, err := readSecrets(d.p.Secrets)
 	if err != nil {
 		_, hint := view.Explain(err, "perdure doctor")
 		d.say("secrets", Unwell, hint, "%v", err)
@@ -256,14 +256,14 @@ func (d *Doctor) server(s mcpServer) {
 
 // advisors looks whether each could be asked: it loads, its key is there, and its server answers and takes the key.
 func (d *Doctor) advisors() {
-	if _, err := ReadPrices(d.p.Prices); err != nil {
+	if _, err := readPrices(d.p.Prices); err != nil {
 		_, hint := view.Explain(err, "perdure doctor")
 		d.say("prices", Unwell, hint, "%v", err)
 	}
 	for _, text := range d.p.Advisors {
 		name, source := splitAdvisor(text)
 		name = cmp.Or(name, "the one for agents that name none")
-		a, err := d.p.Thinker(source, new(perdure.MemStore))
+		a, err := d.p.thinker(source, new(perdure.MemStore))
 		if err != nil {
 			d.say("advisor", Unwell, "correct its source", "%s: %v", name, err)
 			continue

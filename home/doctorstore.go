@@ -60,7 +60,7 @@ func (d *Doctor) opens(in *contents) {
 
 // inside looks at an open store: whether it takes entries, its index and files, and then its agents.
 func (d *Doctor) inside(ctx context.Context, s perdure.Store, in *contents) error {
-	in.survives = SurvivedBy(s)
+	in.survives = survivedBy(s)
 	if err := writable(ctx, s); err != nil {
 		d.say("store", Unwell, d.storeFix(err), "%v", err)
 	}

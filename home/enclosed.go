@@ -75,7 +75,7 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 			return err
 		}
 		for i, text := range set.Texts() {
-			if err := h.Keep(filepath.Join(PolicyDir, KnownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)),
+			if err := h.Keep(filepath.Join(PolicyDir, knownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)),
 				[]byte(text)); err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 		if err != nil {
 			return err
 		}
-		return h.Keep(filepath.Join(SchemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
+		return h.Keep(filepath.Join(schemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
 	}
 	return nil
 }

@@ -51,9 +51,6 @@ func (h *Home) engine(url string) error {
 	return h.beneath()
 }
 
-// Remote reports whether the store is on a server.
-func (h *Home) Remote() bool { return h.remote != "" }
-
 // engineStore is a store on a server.
 type engineStore interface {
 	claimed

@@ -82,7 +82,7 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	if err != nil {
 		return nil, err
 	}
-	node := h.NodeKey()
+	node := h.nodeKey()
 	if x.Admit {
 		e.Action = "admit " + view.Called(at.Agent)
 		return policy.AdmitFacts(at.Agent, node, x.Trusted, time.Now()), nil
@@ -117,7 +117,7 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 func (h *Home) forbids(ctx context.Context, s perdure.Store, a *perdure.Agent, act perdure.Action) (*ByRuntime, error) {
 	key, err := h.Key()
 	if key == nil && err == nil {
-		key, err = perdure.GenerateSigner(KeyName())
+		key, err = perdure.GenerateSigner(keyName())
 	}
 	if err != nil {
 		return nil, err
@@ -167,8 +167,8 @@ func (h *Home) classOf(ctx context.Context, s perdure.Store, name string) (class
 	return perdure.Once, "no tool here is called " + name + " (see perdure tools): " + assumed
 }
 
-// NodeKey is the key of this home, if it has one already.
-func (h *Home) NodeKey() perdure.Key {
+// nodeKey is the key of this home, if it has one already.
+func (h *Home) nodeKey() perdure.Key {
 	if s, err := h.Key(); err == nil && s != nil {
 		return s.Key()
 	}

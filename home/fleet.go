@@ -62,8 +62,8 @@ type Member struct {
 	Differs []string     `json:"differs,omitempty"` // what it has another one of than this home: policy, trust, schemas
 }
 
-// RulesOf are what decides in this home, with a policy.
-func (h *Home) RulesOf(policy perdure.Hash) (r Rules, err error) {
+// rulesOf are what decides in this home, with a policy.
+func (h *Home) rulesOf(policy perdure.Hash) (r Rules, err error) {
 	r.Policy = policy
 	trust, err := h.ReadTrust()
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *Home) RulesOf(policy perdure.Hash) (r Rules, err error) {
 	if h.Dir == "" {
 		return r, nil
 	}
-	files, err := disk.Files(filepath.Join(h.Dir, SchemaDir), ".lode")
+	files, err := disk.Files(filepath.Join(h.Dir, schemaDir), ".lode")
 	if err != nil || len(files) == 0 {
 		return r, err
 	}
@@ -190,7 +190,7 @@ func (e *enrollment) introduce(ctx context.Context) error {
 
 // say says that the node is there, and looks who else is. Whom it trusts may have changed since.
 func (e *enrollment) say(ctx context.Context) {
-	rules, err := e.h.RulesOf(e.n.PolicyHash)
+	rules, err := e.h.rulesOf(e.n.PolicyHash)
 	if err == nil {
 		e.self.Rules = rules
 		var about []byte
@@ -247,7 +247,7 @@ func (d *Doctor) fleet() {
 	if err != nil {
 		return // that was said
 	}
-	rules, err := d.h.RulesOf(set.Hash())
+	rules, err := d.h.rulesOf(set.Hash())
 	var all []Member
 	if err == nil {
 		err = d.h.Use(d.ctx, false, func(ctx context.Context, s perdure.Store) (err error) {

@@ -36,7 +36,7 @@ type Forked struct {
 // Fork makes an agent that begins where another was. It belongs to this home's key.
 func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Forked, error) {
 	if f.Over != nil {
-		if err := h.NameKeys(f.Over); err != nil {
+		if err := h.nameKeys(f.Over); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdur
 	}
 	g = p.Agent.Fold().ForkGenesis(at, f.Live)
 	if f.Over != nil {
-		if err := f.Over.PutOver(&g, now); err != nil {
+		if err := f.Over.putOver(&g, now); err != nil {
 			return g, perdure.Invalid(fmt.Errorf("intent: %w", err))
 		}
 	}
@@ -109,7 +109,7 @@ func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdur
 		g.Intent.Name = f.Name
 	}
 	if g.Intent.Name == "" {
-		g.Intent.Name, err = FreeName(ctx, s, view.Called(p.Agent))
+		g.Intent.Name, err = freeName(ctx, s, view.Called(p.Agent))
 	}
 	return g, err
 }

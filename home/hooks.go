@@ -26,7 +26,7 @@ type HookConfig struct {
 
 // Webhooks is what answers posts that hooks of this home signed, at a desk; nil: there are no hooks.
 func (h *Home) Webhooks(ctx context.Context, d *Desk) (*webhook.Handler, error) {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil || len(file.Hooks) == 0 {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func hookedHome(t *testing.T, yaml string) *Home {
 	if err := h.Locate(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.MakeKey("node"); err != nil {
+	if _, err := h.makeKey("node"); err != nil {
 		t.Fatal(err)
 	}
 	ana, err := perdure.GenerateSigner("ana")

@@ -252,7 +252,7 @@ func OpenImport(name string, in *Intake) (io.ReadSeeker, func(), error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, func() {}, nil
 	}
-	beside, err := Companions(name, &in.ReadOptions)
+	beside, err := companions(name, &in.ReadOptions)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/perdure/perdure/workspace"
 )
 
-// ScriptDir is the folder of a home with the scripts that node.yaml names.
-const ScriptDir = "scripts"
+// scriptDir is the folder of a home with the scripts that node.yaml names.
+const scriptDir = "scripts"
 
 // firstScript and firstPolicy are what a home begins with, with slashes.
 const (
-	firstScript = ScriptDir + "/first.yaml"
+	firstScript = scriptDir + "/first.yaml"
 	firstPolicy = PolicyDir + "/first.cedar"
 
 	memoryPolicy = PolicyDir + "/memory.cedar"
@@ -84,7 +84,7 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	if h.Loose || h.Scheme == "mem" {
 		return nil, perdure.Invalid(errors.New("a home is a folder; name one that is there, or is to be made"))
 	}
-	if _, err := newSigner(cmp.Or(set.Name, KeyName())); err != nil {
+	if _, err := newSigner(cmp.Or(set.Name, keyName())); err != nil {
 		return nil, perdure.Invalid(err)
 	}
 	p, err := h.plan(ctx, set)
@@ -96,7 +96,7 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 		return nil, err
 	}
 	if keyed == nil && set.Name != "" && h.Fresh {
-		if _, err := h.MakeKey(set.Name); err != nil {
+		if _, err := h.makeKey(set.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := ReadNodeFile(h)
+	n, err := readNodeFile(h)
 	b.Advisor, b.Script = n.Advisor, n.Advisor == "script:"+filepath.Join(h.Dir, filepath.FromSlash(firstScript))
 	return b, err
 }
@@ -236,7 +236,7 @@ func (h *Home) firstAdvisor(ctx context.Context, asked string) (source, because 
 		source, because = advisorHere(ctx)
 		return source, because, nil
 	}
-	if _, err := new(Powers).Thinker(asked, new(perdure.MemStore)); err != nil {
+	if _, err := new(Powers).thinker(asked, new(perdure.MemStore)); err != nil {
 		return "", "", perdure.Invalid(fmt.Errorf("advisor: %w", err))
 	}
 	if file, is := strings.CutPrefix(asked, "script:"); is {

@@ -109,7 +109,7 @@ func TestInitFindsAModelOnThisMachine(t *testing.T) {
 			if b.Advisor != c.want || asked != c.path {
 				t.Errorf("got %s, asked %q; want %s, asked %q", b.Advisor, asked, c.want, c.path)
 			}
-			if _, err := new(Powers).Thinker(b.Advisor, nil); err != nil {
+			if _, err := new(Powers).thinker(b.Advisor, nil); err != nil {
 				t.Errorf("it cannot be used: %v", err)
 			}
 		})

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// ErrRequest says that what a program wrote is no request: no JSON, or not one thing to do.
-var ErrRequest = errors.New("chat does not know this request")
+// errRequest says that what a program wrote is no request: no JSON, or not one thing to do.
+var errRequest = errors.New("chat does not know this request")
 
 // Request is what a program that talks to an agent wants, as one value of JSON: exactly one of these, and a note with
 // an answer.
@@ -38,10 +38,10 @@ var (
 )
 
 // ReadRequest reads a request, and refuses a value that is none or asks for several things with an error that wraps
-// ErrRequest.
+// errRequest.
 func ReadRequest(line []byte) (r Request, err error) {
 	refuse := func(format string, args ...any) (Request, error) {
-		return Request{}, perdure.Invalid(fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...))
+		return Request{}, perdure.Invalid(fmt.Errorf("%w: "+format, append([]any{errRequest}, args...)...))
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -106,7 +106,7 @@ func (r *Request) Input(at *Rest) (Input, error) {
 		case 0:
 			return perdure.Hash{}, perdure.Missing(fmt.Sprintf("nothing with the %s %s is asked for", what, prefix))
 		}
-		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%w: several have the %s %s; say more of it", ErrRequest,
+		return perdure.Hash{}, perdure.Invalid(fmt.Errorf("%w: several have the %s %s; say more of it", errRequest,
 			what, prefix))
 	}
 	in := Input{Yes: r.Approve+r.Happened != "", Note: r.Note}

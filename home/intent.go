@@ -171,8 +171,8 @@ func keysOf(what string, texts []string) ([]perdure.Key, error) {
 	return keys, nil
 }
 
-// NameKeys puts keys in the place of the names of people in an intent. A name is that of keys which are trusted here.
-func (h *Home) NameKeys(f *IntentFile) error {
+// nameKeys puts keys in the place of the names of people in an intent. A name is that of keys which are trusted here.
+func (h *Home) nameKeys(f *IntentFile) error {
 	if len(f.Approvers)+len(f.Delegates) == 0 {
 		return nil
 	}
@@ -216,8 +216,8 @@ func keysCalled(t *perdure.Trust, name string) (keys []string) {
 	return keys
 }
 
-// PutOver replaces what the file names in the intent and charter of another agent; the rest stays.
-func (f *IntentFile) PutOver(g *perdure.Genesis, now time.Time) error {
+// putOver replaces what the file names in the intent and charter of another agent; the rest stays.
+func (f *IntentFile) putOver(g *perdure.Genesis, now time.Time) error {
 	with := *f
 	if with.Scope == "" {
 		with.Scope = g.Charter.Scope

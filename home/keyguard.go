@@ -41,7 +41,7 @@ func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logg
 	if err != nil || h.Dir == "" {
 		return secrets, err
 	}
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}

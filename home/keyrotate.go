@@ -207,9 +207,9 @@ func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Sign
 // madeComment marks, in a trust file, a key this home signs or signed with.
 const madeComment = "made here"
 
-// HadKey says how it is known that this home signed with a key before; "": it did not. A new key in its place would be
+// hadKey says how it is known that this home signed with a key before; "": it did not. A new key in its place would be
 // one its agents do not answer to, and nobody would notice until something waits for ever.
-func (h *Home) HadKey(ctx context.Context) (string, error) {
+func (h *Home) hadKey(ctx context.Context) (string, error) {
 	found, err := h.begins(KeyFile + ".")
 	if err != nil {
 		return "", err
@@ -255,7 +255,7 @@ func (h *Home) hasAgents(ctx context.Context) (string, error) {
 
 // lostKey refuses to go on without the key this home had.
 func (h *Home) lostKey(ctx context.Context) error {
-	why, err := h.HadKey(ctx)
+	why, err := h.hadKey(ctx)
 	if err != nil || why == "" {
 		return err
 	}

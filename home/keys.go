@@ -120,11 +120,11 @@ func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
 		return nil, perdure.WithHint(fmt.Errorf("there is a key at %s already", path),
 			"move it away first if you mean it; agents made with it answer to it alone")
 	}
-	before, err := h.HadKey(ctx)
+	before, err := h.hadKey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.MakeKey(cmp.Or(name, KeyName())); err != nil {
+	if _, err := h.makeKey(cmp.Or(name, keyName())); err != nil {
 		return nil, err
 	}
 	if before != "" {

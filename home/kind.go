@@ -72,8 +72,8 @@ func (k Kind) Exit() int { return kinds[k].exit }
 func (k Kind) Status() int { return kinds[k].status }
 
 var (
-	// ErrPerson says that a person must act before the agent goes on.
-	ErrPerson = errors.New("is waiting for a person")
+	// errPerson says that a person must act before the agent goes on.
+	errPerson = errors.New("is waiting for a person")
 	// ErrUnwell says that an agent has ended with another signal than ok.
 	ErrUnwell = errors.New("has not ended with ok")
 	// ErrUnknown says that whoever asks has not said who they are, or nobody knows them.
@@ -118,7 +118,7 @@ func KindOf(err error) Kind {
 		return KindDenied
 	case errors.Is(err, perdure.ErrFull):
 		return KindTooMany
-	case errors.Is(err, ErrPerson):
+	case errors.Is(err, errPerson):
 		return KindWaiting
 	case errors.Is(err, ErrUnwell):
 		return KindUnwell

@@ -14,7 +14,7 @@ import (
 // Lacks says what of an intent this home does not provide, for people: its advisor, its tools. Whoever runs the agent
 // may still name them. MCP servers are not started for it: what they may have counts as there.
 func (h *Home) Lacks(ctx context.Context, f *IntentFile) (found []string) {
-	n, err := ReadNodeFile(h)
+	n, err := readNodeFile(h)
 	if err != nil {
 		return nil // whoever runs it is told
 	}

@@ -51,11 +51,11 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	if err != nil {
 		return nil, err
 	}
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: DocumentPolicy(set, n.Key.Key()),
+	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n.Key.Key()),
 		Holds: &checker{home: h, node: n, policy: set}}
 	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
@@ -84,8 +84,8 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 	})
 }
 
-// DocumentPolicy is what a policy says about documents, as a workspace asks it.
-func DocumentPolicy(set *policy.Set, node perdure.Key) func(*perdure.Agent, workspace.Access) perdure.Verdict {
+// documentPolicy is what a policy says about documents, as a workspace asks it.
+func documentPolicy(set *policy.Set, node perdure.Key) func(*perdure.Agent, workspace.Access) perdure.Verdict {
 	return func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
 		d := policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier), Scope: x.Scope,
 			Node: node}

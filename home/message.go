@@ -199,7 +199,7 @@ type Edit struct {
 }
 
 func (x Edit) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
-	if file, err := ReadNodeFile(h); err == nil { // what is wrong with it is said where it is used
+	if file, err := readNodeFile(h); err == nil { // what is wrong with it is said where it is used
 		for _, lacks := range h.lacksTools(ctx, &file, x.Tools) {
 			h.note("%s", lacks)
 		}

@@ -45,8 +45,8 @@ type NodeFile struct {
 	places map[string]string // where keys stand, as FILE:LINE: advisor, mcp.NAME, effects.TOOL
 }
 
-// ReadNodeFile reads the file of a home; no file says nothing.
-func ReadNodeFile(h *Home) (NodeFile, error) {
+// readNodeFile reads the file of a home; no file says nothing.
+func readNodeFile(h *Home) (NodeFile, error) {
 	var n NodeFile
 	if h.Dir == "" {
 		return n, nil
@@ -132,7 +132,7 @@ func programIn(dir, program string) string {
 
 // Fill takes from the home's file what was not said.
 func (p *Powers) Fill(h *Home) error {
-	n, err := ReadNodeFile(h)
+	n, err := readNodeFile(h)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (h *Home) members(ctx context.Context, d *Desk, self *KnownNode) (all []Kno
 	if err != nil {
 		return nil, err
 	}
-	rules, err := h.RulesOf(set.Hash())
+	rules, err := h.rulesOf(set.Hash())
 	if err != nil {
 		return nil, err
 	}

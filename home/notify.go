@@ -49,7 +49,7 @@ const notifyDir = "notify"
 // Notifier tells the destinations of this home what happens to the agents of a node's store; without destinations it
 // tells nobody.
 func (h *Home) Notifier(n *perdure.Node, log *slog.Logger) (*notify.Notifier, error) {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil || len(file.Notify) == 0 {
 		return &notify.Notifier{}, err
 	}
@@ -77,9 +77,9 @@ func (h *Home) Notifier(n *perdure.Node, log *slog.Logger) (*notify.Notifier, er
 	return out, nil
 }
 
-// Notifying has the destinations of this home told what happens until ctx ends, or until what it returns is called,
+// notifying has the destinations of this home told what happens until ctx ends, or until what it returns is called,
 // which waits for what is under way.
-func (h *Home) Notifying(ctx context.Context, n *perdure.Node, log *slog.Logger) (func(), error) {
+func (h *Home) notifying(ctx context.Context, n *perdure.Node, log *slog.Logger) (func(), error) {
 	notifier, err := h.Notifier(n, log)
 	if err != nil || len(notifier.Destinations) == 0 {
 		return func() {}, err

@@ -93,8 +93,8 @@ func (h *Home) settle(ctx context.Context) error {
 // patience is how long a command waits for another process that keeps the store from being written.
 const patience = 30 * time.Second
 
-// SurvivedBy is what the writes to a store survive as it was opened, where there is a choice.
-func SurvivedBy(s perdure.Store) string {
+// survivedBy is what the writes to a store survive as it was opened, where there is a choice.
+func survivedBy(s perdure.Store) string {
 	switch s := s.(type) {
 	case *sqlite.Store:
 		return s.Sync().Survives()
@@ -143,8 +143,8 @@ func (h *Home) finish(err error, s io.Closer) error {
 	return err
 }
 
-// FileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
-func FileArg(arg string) (file, ref string) {
+// fileArg is the file that AGENT or AGENT@REF names, and the ref; file is "" if it names an agent of the store.
+func fileArg(arg string) (file, ref string) {
 	name, ref := SplitRef(arg)
 	if _, err := os.Stat(arg); err == nil && view.IsPath(arg) {
 		name, ref = arg, "" // the @ is in the name of the file
@@ -159,7 +159,7 @@ func FileArg(arg string) (file, ref string) {
 // the id of the agent in it. The key stays that of the home.
 func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store,
 	arg string) error) error {
-	name, ref := FileArg(arg)
+	name, ref := fileArg(arg)
 	if h.InFile = name; name == "" {
 		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
 	}

@@ -30,11 +30,11 @@ type vetting struct {
 	tighten bool  // take away from others what they need not have
 	open    bool  // others can get at the files of the home
 
-	found []Weakness
+	found []weakness
 }
 
-// Weakness is something about a home that lets somebody else decide, or read.
-type Weakness struct {
+// weakness is something about a home that lets somebody else decide, or read.
+type weakness struct {
 	About string // owner or mode
 	What  string
 	Fix   string
@@ -43,7 +43,7 @@ type Weakness struct {
 
 // vet refuses a home in which somebody else may decide, and takes from others what they need not have of one's own.
 func (h *Home) vet() error {
-	for _, w := range h.Weaknesses(!h.Looks) {
+	for _, w := range h.weaknesses(!h.Looks) {
 		if w.Grave {
 			return perdure.WithHint(errors.New(w.What), w.Fix)
 		}
@@ -51,8 +51,8 @@ func (h *Home) vet() error {
 	return nil
 }
 
-// Weaknesses looks at everything in the home that decides or is secret. With tighten it mends what is safe to mend.
-func (h *Home) Weaknesses(tighten bool) []Weakness {
+// weaknesses looks at everything in the home that decides or is secret. With tighten it mends what is safe to mend.
+func (h *Home) weaknesses(tighten bool) []weakness {
 	if h.Dir == "" || disk.Myself() < 0 { // the system has no owners
 		return nil
 	}
@@ -73,7 +73,7 @@ func (h *Home) Weaknesses(tighten bool) []Weakness {
 }
 
 func (v *vetting) say(grave bool, fix, format string, args ...any) {
-	v.found = append(v.found, Weakness{"mode", fmt.Sprintf(format, args...), fix, grave})
+	v.found = append(v.found, weakness{"mode", fmt.Sprintf(format, args...), fix, grave})
 }
 
 // folder looks at the home itself, and at the link to it, if it is one. It reports whether there is a home to look
@@ -143,7 +143,7 @@ func (v *vetting) refuse(path string, owner int) {
 		me, v.h.Dir, foreignEnv, v.absolute())
 	what := fmt.Sprintf("%s belongs to %s, not to %s, and the owner of a home decides what runs in it", path,
 		userName(owner), me)
-	v.found = append(v.found, Weakness{"owner", what, fix, true})
+	v.found = append(v.found, weakness{"owner", what, fix, true})
 }
 
 func (v *vetting) absolute() string {

@@ -24,7 +24,7 @@ type ownTrust struct {
 // so; a key that was there and is gone is not replaced.
 func (h *Home) Signer(ctx context.Context) (*perdure.Signer, error) {
 	if h.Dir == "" {
-		return perdure.GenerateSigner(KeyName())
+		return perdure.GenerateSigner(keyName())
 	}
 	if err := h.Consent(); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (h *Home) Signer(ctx context.Context) (*perdure.Signer, error) {
 	if err := h.lostKey(ctx); err != nil {
 		return nil, err
 	}
-	s, err = h.MakeKey(KeyName())
+	s, err = h.makeKey(keyName())
 	if errors.Is(err, fs.ErrExist) {
 		return h.Key() // another process was first
 	}
@@ -60,8 +60,8 @@ func (h *Home) Key() (*perdure.Signer, error) {
 	return s, err
 }
 
-// MakeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
-func (h *Home) MakeKey(name string) (*perdure.Signer, error) {
+// makeKey makes the key of this home, and trusts it. The error wraps fs.ErrExist if there is one.
+func (h *Home) makeKey(name string) (*perdure.Signer, error) {
 	s, err := newSigner(name)
 	if err != nil {
 		return nil, perdure.Invalid(err)
@@ -185,8 +185,8 @@ func newSigner(name string) (*perdure.Signer, error) {
 	return perdure.GenerateSigner(name)
 }
 
-// KeyName is what people call a key made here: the user's name, as one word.
-func KeyName() string {
+// keyName is what people call a key made here: the user's name, as one word.
+func keyName() string {
 	name := "me"
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		name = u.Username

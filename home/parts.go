@@ -55,7 +55,7 @@ func (h *Home) parts() []part {
 			all = append(all, part{p, r})
 		}
 	}
-	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, SchemaDir, ScriptDir, tokenDir} {
+	for _, name := range []string{KeyFile, TrustFile, NodeFileName, PolicyDir, schemaDir, scriptDir, tokenDir} {
 		add(decides, filepath.Join(h.Dir, name))
 	}
 	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir),

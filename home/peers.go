@@ -50,7 +50,7 @@ type Peer struct {
 
 // Peers are those of node.yaml, checked.
 func (h *Home) Peers() ([]PeerConfig, error) {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (p *PeerConfig) check() error {
 // errUnpinned says that a key cannot be asked for.
 var errUnpinned = errors.New("a server shows its key only over https: write https://…, or leave the key out")
 
-// IsURL reports whether a word is where a server is.
-func IsURL(word string) bool {
+// isURL reports whether a word is where a server is.
+func isURL(word string) bool {
 	return strings.HasPrefix(word, "http://") || strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "unix:")
 }
 
@@ -143,7 +143,7 @@ func (h *Home) PeerNamed(word, key, token string) (PeerConfig, error) {
 			return p, nil
 		}
 	}
-	if IsURL(word) {
+	if isURL(word) {
 		if err := openURL(word); err != nil {
 			return PeerConfig{}, err
 		}
@@ -199,7 +199,7 @@ func (h *Home) openPeer(c PeerConfig, token string, looks bool) (*Peer, error) {
 	p.server = &client.Client{URL: c.URL, Token: token}
 	p.Peer = p.server
 	if c.Token != "" {
-		file, err := ReadNodeFile(h)
+		file, err := readNodeFile(h)
 		if err != nil {
 			return nil, err
 		}

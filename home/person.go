@@ -44,7 +44,7 @@ func (h *Home) Person(name, scope string, key *perdure.Signer) (*perdure.Signer,
 	if key.Name != name {
 		return nil, perdure.Invalid(fmt.Errorf("the key is that of %s, and the token is for %s", key.Name, name))
 	}
-	if own := h.NodeKey(); own == key.Key() {
+	if own := h.nodeKey(); own == key.Key() {
 		return nil, perdure.Invalid(errNodeKey)
 	}
 	if t.Allows(key.Key(), perdure.MayApprove, scope) {

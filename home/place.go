@@ -51,7 +51,7 @@ func (h *Home) Anywhere() (string, error) {
 	case url == "":
 		return filepath.Abs(h.Dir)
 	}
-	if shown := Shown(url); shown != url || h.Remote() {
+	if shown := Shown(url); shown != url || h.remote != "" {
 		return shown, nil
 	}
 	scheme, path := schemeOf(url)

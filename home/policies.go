@@ -11,16 +11,16 @@ import (
 	"github.com/perdure/perdure/policy"
 )
 
-// KnownDir is the folder beside a home's policy with further sets, each a .cedar file or a folder of them: those that
+// knownDir is the folder beside a home's policy with further sets, each a .cedar file or a folder of them: those that
 // charters name by their hash, and those that were in force before.
-const KnownDir = "known"
+const knownDir = "known"
 
 // knownPolicies are the further sets of a home.
 func knownPolicies(h *Home) ([]*policy.Set, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
-	dir := filepath.Join(h.Dir, PolicyDir, KnownDir)
+	dir := filepath.Join(h.Dir, PolicyDir, knownDir)
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -68,7 +68,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
+	if p.Known, err = readSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
 	if n.Guard, err = h.guardOf(ctx, p.Known, log, p.Advisors...); err != nil {
@@ -95,7 +95,7 @@ func (p *Powers) Think(h *Home) error {
 	if len(p.Advisors) > 0 || p.Demo != "" {
 		return nil
 	}
-	n, err := ReadNodeFile(h)
+	n, err := readNodeFile(h)
 	if err != nil || n.Advisor != "" || n.Demo != "" {
 		return nil // what is wrong with it is said where it is used
 	}

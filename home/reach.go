@@ -122,7 +122,7 @@ const (
 // seated reports whether nodes of this home leave agents alone whose seat is elsewhere: where agents are exchanged,
 // they do, unless node.yaml says otherwise.
 func (h *Home) seated() (bool, error) {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return false, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// SchemaDir is the folder of a home whose .lode files are the schemas it knows.
-const SchemaDir = "schemas"
+// schemaDir is the folder of a home whose .lode files are the schemas it knows.
+const schemaDir = "schemas"
 
 // Schemas are the schemas of a home. Agents name them by their hash, each in the version it had then.
 func (h *Home) Schemas() (*schema.Registry, error) {
@@ -24,7 +24,7 @@ func (h *Home) Schemas() (*schema.Registry, error) {
 	if h.Dir == "" {
 		return r, nil
 	}
-	found, err := disk.Files(filepath.Join(h.Dir, SchemaDir), ".lode")
+	found, err := disk.Files(filepath.Join(h.Dir, schemaDir), ".lode")
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
@@ -55,7 +55,7 @@ func (h *Home) Schemas() (*schema.Registry, error) {
 // libraries are the predicates of the library files among the home's schemas.
 func (h *Home) libraries() (schema.Expressions, error) {
 	all := schema.Expressions{}
-	found, err := filepath.Glob(filepath.Join(h.Dir, SchemaDir, "*.lode"))
+	found, err := filepath.Glob(filepath.Join(h.Dir, schemaDir, "*.lode"))
 	if err != nil {
 		return nil, fmt.Errorf("look for schemas: %w", err)
 	}
@@ -139,7 +139,7 @@ func (h *Home) keepSchema(dir, name string) (perdure.Hash, error) {
 		return hash, err
 	}
 	base := strings.TrimSuffix(filepath.Base(name), ".lode")
-	return hash, h.Keep(filepath.Join(SchemaDir, base+"-"+hash.Short()+".lode"), text)
+	return hash, h.Keep(filepath.Join(schemaDir, base+"-"+hash.Short()+".lode"), text)
 }
 
 // keepPolicy is the hash of a policy set, whose files are kept in the home.
@@ -172,7 +172,7 @@ func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	for _, file := range files {
 		text, err := disk.ReadFile(file, maxConfig)
 		if err == nil {
-			err = h.Keep(filepath.Join(PolicyDir, KnownDir, set.Hash().Short(), filepath.Base(file)), text)
+			err = h.Keep(filepath.Join(PolicyDir, knownDir, set.Hash().Short(), filepath.Base(file)), text)
 		}
 		if err != nil {
 			return perdure.Hash{}, err

@@ -44,7 +44,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	}
 	f := a.Fold()
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
-		a, idle, trust.SpeaksFor(f, h.NodeKey())}
+		a, idle, trust.SpeaksFor(f, h.nodeKey())}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -100,8 +100,8 @@ func (r *Ran) Stuck() (what, hint string) {
 	return "", ""
 }
 
-// Unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
-func (r *Ran) Unadvised() bool {
+// unadvised reports whether the agent cannot go on because its advisor cannot be had, or does not answer.
+func (r *Ran) unadvised() bool {
 	_, advisor := phase.AdvisorIn(r.Cannot)
 	return advisor || unanswered(&r.idle) != nil
 }
@@ -111,7 +111,7 @@ func (r *Ran) Unadvised() bool {
 func (r *Ran) Err() error {
 	called := view.Called(r.Now)
 	what, hint := r.Stuck()
-	if r.Unadvised() {
+	if r.unadvised() {
 		name := r.Now.Fold().Intent.Advisor
 		if name != "" {
 			name += "="
@@ -124,9 +124,9 @@ func (r *Ran) Err() error {
 	case what != "":
 		return perdure.WithHint(errors.New(called+what), hint)
 	case r.idle.Is(phase.RestGiven):
-		return perdure.WithHint(&someFailed{called + " was handed over: nothing is done for it here", ErrPerson}, hint)
+		return perdure.WithHint(&someFailed{called + " was handed over: nothing is done for it here", errPerson}, hint)
 	case hint != "":
-		return perdure.WithHint(fmt.Errorf("%s %w", called, ErrPerson), hint)
+		return perdure.WithHint(fmt.Errorf("%s %w", called, errPerson), hint)
 	}
 	return nil
 }

@@ -148,13 +148,13 @@ func stillOut(name string, to perdure.Key) error {
 			"make sure that nobody has imported it, destroy it and its copies, and add --yes")
 	}
 	return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %w %s: its node may have taken it, and what must "+
-		"happen once can happen twice", name, perdure.ErrDenied, ErrHandedOver, to.Short()),
+		"happen once can happen twice", name, perdure.ErrDenied, errHandedOver, to.Short()),
 		"look there first (perdure nodes "+name+"); if the agent never arrived there, and nobody can bring it there "+
 			"any more, add --yes")
 }
 
-// ErrHandedOver says that a seat was handed over to the node of a key, which may have taken it.
-var ErrHandedOver = errors.New("it was handed over to key")
+// errHandedOver says that a seat was handed over to the node of a key, which may have taken it.
+var errHandedOver = errors.New("it was handed over to key")
 
 // seatFailure is a seat that was not taken, and why.
 type seatFailure struct {

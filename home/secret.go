@@ -80,8 +80,8 @@ func passphrase(file string) (age.Recipient, age.Identity, error) {
 	return capsule.Passphrase(string(b))
 }
 
-// ReadSecrets reads NAME=value lines from a file that only its owner may read; no file, no secrets.
-func ReadSecrets(path string) (tool.SecretMap, error) {
+// readSecrets reads NAME=value lines from a file that only its owner may read; no file, no secrets.
+func readSecrets(path string) (tool.SecretMap, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -139,11 +139,11 @@ func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (p
 
 // guard is the guard of a home, for commands that write to memories without running them.
 func (h *Home) guard(ctx context.Context) (perdure.Guard, error) {
-	n, err := ReadNodeFile(h)
+	n, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}
-	known, err := ReadSecrets(n.Secrets)
+	known, err := readSecrets(n.Secrets)
 	// whoever may not read them can still stop an agent
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		h.note("the secrets of this home cannot be read, so they are not looked for in what is written: %v", err)

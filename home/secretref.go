@@ -35,7 +35,7 @@ func (h *Home) resolve(ref, secrets string) (string, error) {
 		return "", errors.New("want a reference to the secret, not the secret: env:NAME, file:PATH, or a NAME of the " +
 			"file of secrets")
 	}
-	known, err := ReadSecrets(secrets)
+	known, err := readSecrets(secrets)
 	if err != nil {
 		return "", err
 	}

@@ -372,7 +372,7 @@ func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found
 	if err != nil {
 		return nil, nil, err
 	}
-	if found, faults, err = view.Inbox(ctx, s, trust, place, h.NodeKey(), now); err != nil {
+	if found, faults, err = view.Inbox(ctx, s, trust, place, h.nodeKey(), now); err != nil {
 		return nil, nil, err
 	}
 	l, err := view.Lister(s)
@@ -549,9 +549,9 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 	return gone, nil
 }
 
-// RolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be
+// rolledBack says what this home has seen of an agent that its memory lacks; nil: nothing, or the memory cannot be
 // folded.
-func (h *Home) RolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
+func (h *Home) rolledBack(ctx context.Context, s perdure.Store, id perdure.AgentID) (*view.Older, error) {
 	a, err := perdure.Load(ctx, s, id)
 	if err != nil {
 		return nil, ctx.Err() // verify says what is wrong with it

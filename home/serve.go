@@ -50,7 +50,7 @@ type TLSConfig struct {
 
 // Fill takes what was not said by flags from the environment, and what that does not say from node.yaml.
 func (c *ServeConfig) Fill(h *Home) error {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return err
 	}

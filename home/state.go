@@ -109,7 +109,7 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 	error) {
 	hash := perdure.Hash(to.Schema.ID())
 	if keep && h.Dir != "" {
-		path := filepath.Join(SchemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")
+		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")
 		if err := h.Keep(path, to.Schema.JSON()); err != nil {
 			return nil, err
 		}

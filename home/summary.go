@@ -11,7 +11,7 @@ import (
 // Summary is an agent on one screen, at a point in its memory, and the time as of which it is: now, or that of the
 // point.
 func (h *Home) Summary(ctx context.Context, s perdure.Store, p *Point) (v view.Summary, now time.Time, err error) {
-	return h.summary(ctx, s, p, h.NodeKey())
+	return h.summary(ctx, s, p, h.nodeKey())
 }
 
 // summary is Summary for whoever has a key: what their answer does not count for is said to be for others. Zero: nobody
@@ -27,7 +27,7 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		return v, now, err
 	}
 	v = view.Summarize(p.Agent, trust, h.KeyNames(), me, now)
-	v.Survives = SurvivedBy(s)
+	v.Survives = survivedBy(s)
 	if set, err := new(Powers).Policy(h); err == nil { // whoever runs it is told why it does not load
 		v.Judge(set, p.Agent, now)
 	}

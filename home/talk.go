@@ -81,7 +81,7 @@ func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan
 	}
 	stop()
 	err := <-over
-	if t.Attended() {
+	if t.attended() {
 		t.To.Tell("not followed any more; the other process goes on with it: to stop it, perdure pause " +
 			t.Agent.Short())
 	} else {

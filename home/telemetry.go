@@ -32,7 +32,7 @@ const (
 // Telemetry is what observes a node over a store, by the environment and node.yaml. Nothing is sent anywhere unless one
 // of them names a collector.
 func (h *Home) Telemetry(s perdure.Store, version string, log *slog.Logger) (*telemetry.Telemetry, error) {
-	file, err := ReadNodeFile(h)
+	file, err := readNodeFile(h)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func TestTheEnvironmentComesBeforeTheFile(t *testing.T) {
 	h := hookedHome(t, "secrets: secrets\ntelemetry: {endpoint: \"http://file.example:4318\", service: filed, "+
 		"headers: {Authorization: CRM}}\n")
 	read := func() (c telemetry.Config, err error) {
-		file, err := ReadNodeFile(h)
+		file, err := readNodeFile(h)
 		if err == nil {
 			err = h.observed(&c, &file)
 		}

@@ -14,7 +14,7 @@ import (
 // Tend does what a node needs besides running agents, until ctx ends or what it returns is called: destinations are
 // told what happens, agents pass to and from peers, and the node follows the trust file.
 func (h *Home) Tend(ctx context.Context, d *Desk, log *slog.Logger) (stop func(), err error) {
-	untold, err := h.Notifying(ctx, d.Node, log)
+	untold, err := h.notifying(ctx, d.Node, log)
 	if err != nil {
 		return nil, err
 	}

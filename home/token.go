@@ -296,9 +296,9 @@ func (s *Sealed) open(secret []byte, id string) (*perdure.Signer, error) {
 	return out, err
 }
 
-// ErrToken is why a token is refused: it is not known, was revoked or has expired. Which is not said to whoever shows
+// errToken is why a token is refused: it is not known, was revoked or has expired. Which is not said to whoever shows
 // it.
-var ErrToken = perdure.WithHint(fmt.Errorf("this token is not valid: %w", ErrUnknown), ShowToken)
+var errToken = perdure.WithHint(fmt.Errorf("this token is not valid: %w", ErrUnknown), ShowToken)
 
 // ShowToken is what whoever shows no token, or one that is not valid, can do about it.
 const ShowToken = "put a token of this server into $PERDURE_TOKEN, or into a file and name that with --token-file; " +
@@ -309,21 +309,21 @@ const ShowToken = "put a token of this server into $PERDURE_TOKEN, or into a fil
 func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, error) {
 	id, secret, err := splitToken(text)
 	if err != nil || h.Dir == "" {
-		return nil, nil, ErrToken
+		return nil, nil, errToken
 	}
 	t, err := h.readToken(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, ErrToken
+		return nil, nil, errToken
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashSecret(secret))) != 1 || t.Expired(now) {
-		return nil, nil, ErrToken
+		return nil, nil, errToken
 	}
 	if t.Link != nil && t.Link.Token != "" {
 		if maker, err := h.readToken(t.Link.Token); err != nil || maker.Expired(now) {
-			return nil, nil, ErrToken
+			return nil, nil, errToken
 		}
 	}
 	if t.Person == nil {
@@ -344,7 +344,7 @@ func (h *Home) notRevoked(k perdure.Key) error {
 	}
 	for _, who := range trust.Trustees() {
 		if who.Key == k && who.Revoked {
-			return ErrToken
+			return errToken
 		}
 	}
 	return nil
@@ -354,11 +354,11 @@ func splitToken(text string) (id string, secret []byte, err error) {
 	rest, ok := strings.CutPrefix(text, tokenPrefix)
 	id, encoded, found := strings.Cut(rest, "_")
 	if raw, bad := hex.DecodeString(id); !ok || !found || bad != nil || len(raw) != tokenID {
-		return "", nil, ErrToken
+		return "", nil, errToken
 	}
 	secret, err = base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(secret) != tokenSecret {
-		return "", nil, ErrToken
+		return "", nil, errToken
 	}
 	return strings.ToLower(id), secret, nil
 }

@@ -45,7 +45,7 @@ func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *per
 	if err != nil {
 		return nil, err
 	}
-	if p.Known, err = ReadSecrets(p.Secrets); err != nil {
+	if p.Known, err = readSecrets(p.Secrets); err != nil {
 		return nil, err
 	}
 	var node perdure.Key
@@ -79,7 +79,7 @@ func (p *Powers) Uses(h *Home, n *perdure.Node, a *perdure.Agent) ([]ToolUse, er
 func (h *Home) Newcomer(ctx context.Context) (*perdure.Agent, error) {
 	key, err := h.Key()
 	if key == nil && err == nil {
-		key, err = perdure.GenerateSigner(KeyName())
+		key, err = perdure.GenerateSigner(keyName())
 	}
 	if err != nil {
 		return nil, err

@@ -63,8 +63,8 @@ func (t *Conversation) hears() bool {
 	return t.live.Len() > 0
 }
 
-// Attended reports whether another process is at work on the agent, which no interrupt here ends.
-func (t *Conversation) Attended() bool {
+// attended reports whether another process is at work on the agent, which no interrupt here ends.
+func (t *Conversation) attended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.away

@@ -124,14 +124,14 @@ func (h *Home) withStored(ctx context.Context, s perdure.Store, id perdure.Agent
 	if m.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
 		return err
 	}
-	if m.older, err = h.RolledBack(ctx, s, id); err != nil {
+	if m.older, err = h.rolledBack(ctx, s, id); err != nil {
 		return unread(err)
 	}
 	return f(m)
 }
 
 func (h *Home) withFile(ctx context.Context, name string, ids []age.Identity, whole bool, f func(*memory) error) error {
-	is, err := IsCapsule(name)
+	is, err := isCapsule(name)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (r *Checked) audit(v *policy.Verification) error {
 			"see perdure policy explain")
 	case unknown >= 0:
 		r.OK = false
-		hint := "name the files of that policy, or keep them in the folder " + filepath.Join(PolicyDir, KnownDir) +
+		hint := "name the files of that policy, or keep them in the folder " + filepath.Join(PolicyDir, knownDir) +
 			" of the home"
 		return perdure.WithHint(fmt.Errorf("%s: %w", v.Gaps[unknown], perdure.ErrRejected), hint)
 	}
@@ -437,13 +437,13 @@ func (h *Home) Attest(ctx context.Context, name string, ids []age.Identity) (*ca
 	return a, r.Index().Entries, err
 }
 
-// Believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
-func (h *Home) Believe(name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
+// believe reads a capsule shallowly, on the word in the file beside it of a key this home trusts everywhere.
+func (h *Home) believe(name string, ids []age.Identity) (*capsule.Attestation, int64, error) {
 	o := capsule.ReadOptions{Identities: ids}
 	if err := OnWord(h, name, &o); err != nil {
 		return nil, 0, err
 	}
-	r, done, err := OpenWith(name, o)
+	r, done, err := openWith(name, o)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -469,7 +469,7 @@ type Attested struct {
 
 // Attested attests to the capsule in a file or, shallow, reads it on the word of somebody who did.
 func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, shallow bool) (*Attested, error) {
-	is, err := IsCapsule(name)
+	is, err := isCapsule(name)
 	if errors.Is(err, fs.ErrNotExist) && !view.IsPath(name) {
 		return nil, perdure.WithHint(err,
 			"only a capsule is attested to, and an agent of the store is none: write one with perdure export "+name)
@@ -483,7 +483,7 @@ func (h *Home) Attested(ctx context.Context, name string, ids []age.Identity, sh
 	var a *capsule.Attestation
 	var entries int64
 	if shallow {
-		a, entries, err = h.Believe(name, ids)
+		a, entries, err = h.believe(name, ids)
 	} else {
 		a, entries, err = h.Attest(ctx, name, ids)
 	}

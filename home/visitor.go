@@ -52,7 +52,7 @@ func (h *Home) Owner() (*Visitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Visitor{Name: KeyName(), Speaks: true, Scope: perdure.AnyScope}
+	v := &Visitor{Name: keyName(), Speaks: true, Scope: perdure.AnyScope}
 	if k != nil {
 		v.Name = k.Name
 	}

@@ -17,7 +17,7 @@ func IsPath(arg string) bool {
 }
 
 // Called is what people call an agent, as part of a line.
-func Called(a *perdure.Agent) string { return ShownName(NameOrID(a)) }
+func Called(a *perdure.Agent) string { return ShownName(nameOrID(a)) }
 
 // ShownName is a name as part of a line. One that could pass for several columns is quoted.
 func ShownName(name string) string {
@@ -27,8 +27,8 @@ func ShownName(name string) string {
 	return InLine(name)
 }
 
-// NameOrID is the name of an agent as it stands, or the beginning of its id if it has none.
-func NameOrID(a *perdure.Agent) string {
+// nameOrID is the name of an agent as it stands, or the beginning of its id if it has none.
+func nameOrID(a *perdure.Agent) string {
 	if n := a.Fold().Intent.Name; n != "" {
 		return n
 	}
@@ -42,7 +42,7 @@ func Callable(a *perdure.Agent) string { return CommandName(a.Fold().Intent.Name
 // beginning of its id when the name could be taken for something else: a flag, a file, AGENT@REF, the id of another
 // agent, or what people see differently. An agent that the user named by its file is named so again.
 func CommandName(name string, id perdure.AgentID) string {
-	word, ok := ShellWord(name)
+	word, ok := shellWord(name)
 	if !ok || IsPath(name) || strings.Contains(name, "@") || len(name) >= MinPrefix && IsHex(strings.ToLower(name)) {
 		return id.Short()
 	}
@@ -52,10 +52,10 @@ func CommandName(name string, id perdure.AgentID) string {
 // maxWord bounds a word in a command that people are told to type.
 const maxWord = 64
 
-// ShellWord is a word as a POSIX shell takes it, in single quotes if it needs them. A word that a command would take
+// shellWord is a word as a POSIX shell takes it, in single quotes if it needs them. A word that a command would take
 // for a flag, or that people cannot be sure to see as it is, has no such form: anything but printable ASCII, which can
 // be drawn in another order.
-func ShellWord(s string) (word string, ok bool) {
+func shellWord(s string) (word string, ok bool) {
 	if s == "" || len(s) > maxWord || strings.HasPrefix(s, "-") || strings.TrimSpace(s) != s ||
 		strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", false
@@ -68,7 +68,7 @@ func ShellWord(s string) (word string, ok bool) {
 
 // Pasted is a word that somebody typed, as a shell takes it, in quotes if it needs them.
 func Pasted(typed string) string {
-	if word, ok := ShellWord(typed); ok {
+	if word, ok := shellWord(typed); ok {
 		return word
 	}
 	return "'" + strings.ReplaceAll(typed, "'", `'\''`) + "'"

@@ -119,7 +119,7 @@ func (p *page) bounds() {
 	if len(p.Charter.Approvers) > 0 {
 		var names []string
 		for _, k := range p.Charter.Approvers {
-			names = append(names, NameOf(p.Names, k))
+			names = append(names, nameOf(p.Names, k))
 		}
 		p.row("approvers", "%s, in the owner's place", strings.Join(names, ", "))
 	}
@@ -176,13 +176,13 @@ func (p *page) standing() {
 	if p.Needs != "" {
 		var not []string
 		for _, c := range p.Cannot {
-			not = append(not, "not "+NameOf(p.Names, c.Node)+Noted(c.Note))
+			not = append(not, "not "+nameOf(p.Names, c.Node)+Noted(c.Note))
 		}
 		p.row("node", "%s", strings.Join(append([]string{"any with " + p.Needs}, not...), "; "))
 	}
 	if p.Sleep != nil && !p.Person {
 		if on := EventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
-			if event, ok := ShellWord(on[0]); ok {
+			if event, ok := shellWord(on[0]); ok {
 				p.do("wakes", "", "perdure send "+CommandName(p.Name, p.Agent)+" "+event)
 			} else {
 				p.row("wakes", "an event called %s", Quoted(on[0]))
@@ -281,9 +281,9 @@ func (p *page) work() {
 			word = "should have ended"
 		}
 		p.row("open", "%s %s (%s) by %s, since %s, %s %s%s", o.Decision.Short(), p.action(o.Action), o.Effect,
-			NameOf(p.Names, o.Origin),
+			nameOf(p.Names, o.Origin),
 			Ago(o.Since, p.now), word, Moment(o.Deadline, p.now), attempt)
-		if p.Unsure && UnderWay(&o, p.now) {
+		if p.Unsure && underWay(&o, p.now) {
 			p.rows[len(p.rows)-1].Do = "; under way, or in doubt if its node died: perdure settle"
 		}
 	}

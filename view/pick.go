@@ -81,7 +81,7 @@ func Unsettled(a *perdure.Agent, prefix string) (perdure.Hash, *Wait, error) {
 		return d, nil, err
 	}
 	if i := slices.Index(open, d); i < len(effects) {
-		return d, new(DoubtOf(a, &effects[i])), nil
+		return d, new(doubtOf(a, &effects[i])), nil
 	}
 	return d, nil, nil
 }

@@ -60,8 +60,8 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 		return nil
 	}
 	for _, o := range a.Fold().Open {
-		if UnderWay(&o, now) {
-			w := DoubtOf(a, &o)
+		if underWay(&o, now) {
+			w := doubtOf(a, &o)
 			w.Why = "the node that began it does not answer any more"
 			if f := a.Fold(); !at.place.IsZero() && f.SeatElsewhere(at.place) { // nobody here knows who works there
 				w.Why = "it was begun in another store (" + f.Seats[0].At.Short() +
@@ -82,8 +82,8 @@ func (v *Summary) Strayed(strays []Wait) {
 	}
 }
 
-// UnderWay reports whether an effect of class once may still be at work.
-func UnderWay(o *perdure.Open, now time.Time) bool {
+// underWay reports whether an effect of class once may still be at work.
+func underWay(o *perdure.Open, now time.Time) bool {
 	return !o.Effect.Repeatable() && !o.Doubt && now.Before(o.Deadline.Go())
 }
 

@@ -170,7 +170,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now),
 		State: a.Believed(t, now).State,
 		Ended: t.Ended(a), Intent: f.Intent, Charter: f.Charter,
-		Owner: NameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
+		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
 		Trace: f.Trace, Turns: f.Turns, Spent: f.Spent, Reserved: f.Reserved(),
 		Limit: f.Limit(), Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed,
 		Sleep: f.Sleep,
@@ -298,8 +298,8 @@ func LackOf(f *perdure.Fold, node perdure.Key, what string) string {
 	return "it needs " + Capability(what)
 }
 
-// NameOf is what a key is called here.
-func NameOf(names map[perdure.Key]string, k perdure.Key) string {
+// nameOf is what a key is called here.
+func nameOf(names map[perdure.Key]string, k perdure.Key) string {
 	if name := names[k]; name != "" {
 		return name
 	}

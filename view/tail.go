@@ -53,7 +53,7 @@ type Tail struct {
 // meet gives a follower the name of its agent, and the beginning of its id too if another agent was called so first:
 // otherwise what one does would look like what the other does.
 func (t *Tail) meet(w *Follower, a *perdure.Agent) {
-	w.Name, w.Label = NameOrID(a), Called(a)
+	w.Name, w.Label = nameOrID(a), Called(a)
 	if first, known := t.names[w.Label]; known && first != w.ID {
 		w.Label += "~" + w.ID.Short()
 	} else if !known {

@@ -63,7 +63,7 @@ func transcribe(l Line, names map[perdure.Key]string) (s Said, ok bool) {
 	s = Said{Seq: l.Seq, Entry: l.Entry, Time: l.Time, Tool: l.Tool, Signal: l.Signal, Who: "agent"}
 	switch b := l.Body.(type) {
 	case perdure.Genesis:
-		s.Who, s.What, s.Text = NameOf(names, l.Origin), SaidGoal, b.Intent.Goal
+		s.Who, s.What, s.Text = nameOf(names, l.Origin), SaidGoal, b.Intent.Goal
 		if b.Intent.Inputs != nil {
 			s.Text += "\n" + DataText(b.Intent.Inputs)
 		}
@@ -128,7 +128,7 @@ func because(b *perdure.Decision) string {
 
 // told is what an event says; false for what only the runtime has to know.
 func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool {
-	s.Who = cmp.Or(b.By, NameOf(names, l.Origin))
+	s.Who = cmp.Or(b.By, nameOf(names, l.Origin))
 	switch n := b.Notice.(type) {
 	case nil:
 		text, plain := plainText(b.Data)

@@ -394,7 +394,7 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	}
 	for _, o := range slices.Concat(f.Open, f.Hearsay()) {
 		if !o.Effect.Repeatable() && (o.Doubt || !now.Before(o.Deadline.Go())) {
-			add(DoubtOf(a, &o))
+			add(doubtOf(a, &o))
 		}
 	}
 	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true, Trust: t}, now).(perdure.Idle)
@@ -431,8 +431,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 	return found
 }
 
-// DoubtOf is an effect of which nobody can tell whether it happened.
-func DoubtOf(a *perdure.Agent, o *perdure.Open) Wait {
+// doubtOf is an effect of which nobody can tell whether it happened.
+func doubtOf(a *perdure.Agent, o *perdure.Open) Wait {
 	reserve := o.Reserve
 	return Wait{Agent: a.ID(), Name: a.Fold().Intent.Name, Kind: WaitDoubt, Decision: o.Decision,
 		Tool: toolName(o.Action), Action: o.Action,
