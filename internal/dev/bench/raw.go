@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -44,25 +45,36 @@ func rawAppends(ctx context.Context, path string, s Appends) (float64, error) {
 		return 0, err
 	}
 	requests := make(chan rawAppend, 1024)
-	committed := make(chan error, 1)
-	go func() { committed <- rawCommitter(ctx, db, payload, requests) }()
+	ended := make(chan struct{})
+	var failed error // why no more is committed; it is set when ended is closed
+	go func() {
+		defer close(ended)
+		failed = rawCommitter(ctx, db, payload, requests)
+	}()
 	began := time.Now()
 	err = each(s.Writers, func(w int) error {
 		for i := range s.Each {
 			r := rawAppend{agent: w, seq: i, done: make(chan error, 1)}
-			requests <- r
-			if err := <-r.done; err != nil {
-				return err
+			select {
+			case requests <- r:
+			case <-ended: // nobody answers any more
+				return failed
+			}
+			select {
+			case err := <-r.done:
+				if err != nil {
+					return err
+				}
+			case <-ended:
+				return failed
 			}
 		}
 		return nil
 	})
 	took := time.Since(began)
 	close(requests)
-	if cerr := <-committed; err == nil {
-		err = cerr
-	}
-	return float64(s.Writers*s.Each) / took.Seconds(), err
+	<-ended
+	return float64(s.Writers*s.Each) / took.Seconds(), cmp.Or(err, failed)
 }
 
 // rawAppend is one append waiting for its commit.
