@@ -244,8 +244,9 @@ type Closed struct {
 	Notes   []string  `json:"notes,omitempty"`
 }
 
-// Close ends a session: one document says what happened, and the current state is brought up to date. Closing again
-// replaces the summary.
+// Close ends a session: the current state is brought up to date, and one document says what happened. That comes last:
+// the session is open until both are there, and a close that was cut off or refused in between is completed by the
+// same one. Closing again replaces the summary.
 func (r *Reader) Close(ctx context.Context, c Closing) (*Closed, error) {
 	if r.agent.IsZero() {
 		return nil, perdure.WithHint(perdure.Invalid(errors.New("a session is one of a role")), "name it with --role")
@@ -265,13 +266,7 @@ func (r *Reader) Close(ctx context.Context, c Closing) (*Closed, error) {
 	if err := c.checkState(session, state); err != nil {
 		return nil, err
 	}
-	out := &Closed{}
-	out.Summary, err = r.Write(ctx, Draft{Path: session.Path, Kind: KindSession, Title: c.Title, Text: c.text(),
-		Tags: []string{"closed"},
-		Base: append([]perdure.Hash{session.Version}, session.Beside...)})
-	if err != nil {
-		return nil, err
-	}
+	out := &Closed{State: state}
 	next := Draft{Path: StatePath(r.role), Kind: KindState, Title: "Current state of " + r.role, Text: c.State}
 	if state != nil {
 		next.Base = append([]perdure.Hash{state.Version}, state.Beside...)
@@ -279,8 +274,16 @@ func (r *Reader) Close(ctx context.Context, c Closing) (*Closed, error) {
 	if strings.TrimSpace(c.State) == "" {
 		next.Text = c.carried(state, session.Path)
 	}
-	if out.State, err = r.Write(ctx, next); err != nil {
-		return out, err
+	if state == nil || len(state.Beside) > 0 || state.Text != next.Text {
+		if out.State, err = r.Write(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	out.Summary, err = r.Write(ctx, Draft{Path: session.Path, Kind: KindSession, Title: c.Title, Text: c.text(),
+		Tags: []string{"closed"},
+		Base: append([]perdure.Hash{session.Version}, session.Beside...)})
+	if err != nil {
+		return nil, err
 	}
 	if n := lines(next.Text); n > usualState {
 		out.Notes = append(out.Notes, tooLong(n))
@@ -301,7 +304,7 @@ func (c *Closing) checkState(session, state *Document) error {
 	if base.IsZero() && session.From != nil {
 		base = session.From.Entry
 	}
-	if base == state.Version {
+	if base == state.Version || state.Text == c.State { // or a close that was cut off wrote it
 		return nil
 	}
 	err := &Conflict{Path: state.Path, Current: append([]perdure.Hash{state.Version}, state.Beside...)}

@@ -54,6 +54,40 @@ func TestASessionLeavesWhatTheNextBeginsWith(t *testing.T) {
 	})
 }
 
+// A session is open until its state and its summary are both there: a close that is refused, or that ends between the
+// two, is done by the next.
+func TestACloseThatWasCutOffIsDoneAgain(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx, r := t.Context(), w.as("coder")
+		o, err := r.Open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuse := ""
+		allow := r.Allow
+		r.Allow = func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
+			if x.Write && x.Path == refuse {
+				return perdure.Verdict{}
+			}
+			return allow(a, x)
+		}
+		closing := workspace.Closing{Title: "T", Happened: "things", State: "the new state\n"}
+		for _, refuse = range []string{o.StatePath, o.Session} {
+			if _, err := r.Close(ctx, closing); !errors.Is(err, perdure.ErrDenied) {
+				t.Fatalf("%s may not be written, and close says %v", refuse, err)
+			}
+		}
+		refuse = ""
+		c, err := r.Close(ctx, closing)
+		if err != nil || c.Summary.Path != o.Session || c.State.Text != closing.State {
+			t.Fatalf("the close again: %+v, %v", c, err)
+		}
+		if o, err = r.Open(ctx); err != nil || o.State != closing.State || o.Last == nil || o.Last.Title != "T" {
+			t.Errorf("the next opening: %q, %v, %v", o.State, o.Last, err)
+		}
+	})
+}
+
 func (w *world) agent(r *workspace.Reader) *perdure.Agent {
 	w.t.Helper()
 	a, err := w.Node.Load(w.t.Context(), r.Agent())
