@@ -111,7 +111,7 @@ func (t *Trust) Again(who Trustee) *Trust {
 // one for the other.
 func (t *Trust) Namesake(who Trustee) (Key, bool) {
 	i := slices.IndexFunc(t.lines, func(l Trustee) bool {
-		return who.Name != "" && l.Name == who.Name && l.Key != who.Key && !l.Revoked
+		return who.Name != "" && l.Name == who.Name && l.Key != who.Key && !t.revoked(l.Key)
 	})
 	if i < 0 || who.Revoked {
 		return Key{}, false

@@ -42,7 +42,7 @@ func (h *Home) OrderToken(x TokenOrder) (text string, t *Token, err error) {
 	if x.IsPerson {
 		s, err := h.keyOf(&x)
 		if err == nil {
-			x.Person, err = h.Person(x.Name, x.Scope, s)
+			x.Person, err = h.personKey(x.Name, s)
 		}
 		if err != nil {
 			return "", nil, err
@@ -57,7 +57,10 @@ func (h *Home) OrderToken(x TokenOrder) (text string, t *Token, err error) {
 	default:
 		x.Verbs = []string{VerbRead}
 	}
-	return h.MakeToken(x.NewToken)
+	if text, t, err = h.MakeToken(x.NewToken); err == nil && x.Person != nil {
+		err = h.trustPerson(x.Person, x.Scope)
+	}
+	return text, t, err
 }
 
 // keyOf is the key of a person that is given: in a file, or behind another token; nil: none is.
