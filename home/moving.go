@@ -60,8 +60,12 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	if err != nil || s.Kept != "" {
 		return s, resumable(err)
 	}
-	if s.Pushed != nil && s.Pushed.Held != "" {
-		return s, fmt.Errorf("%w: it is held there, and keeps its seat here: %s", perdure.ErrDenied, s.Pushed.Held)
+	held, err := l.heldThere(ctx, p, id, s.Pushed)
+	if err == nil && held != "" {
+		err = fmt.Errorf("%w: it is held there, and keeps its seat here: %s", perdure.ErrDenied, held)
+	}
+	if err != nil {
+		return s, err
 	}
 	if err := l.giveSeat(ctx, id, to); err != nil {
 		return s, err
@@ -81,6 +85,25 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 		}
 	}
 	return s, nil
+}
+
+// heldThere is why an agent does nothing at the other place, as its receipt says or, where nothing was left to push, as
+// it says when asked; empty: it does, or its seat is there already.
+func (l Local) heldThere(ctx context.Context, p *Peer, id perdure.AgentID, r *exchange.Receipt) (string, error) {
+	if r != nil {
+		return r.Held, nil
+	}
+	d := l.Desk
+	a, err := d.load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	place, err := d.Home.PlaceOf(ctx, d.Store)
+	if err != nil || a.Fold().HandedOver(place) || !p.Server() {
+		return "", err
+	}
+	there, err := p.Offer(ctx, id)
+	return there.Kept, err
 }
 
 // giveSeat hands the seat of an agent over to a node elsewhere.
