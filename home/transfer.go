@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // Transfer is what came of passing agents to and from another place.
@@ -23,6 +24,8 @@ type Transfer struct {
 	Passed  []Passage       `json:"passed"`
 	Failed  []TransferFault `json:"failed,omitempty"`
 	Left    []LeftFile      `json:"left,omitempty"` // of a folder from which agents were selected
+	// Private are the roles whose own notes were left out: they are for the role alone, unless somebody names it.
+	Private []string `json:"private,omitempty"`
 
 	Way exchange.Way `json:"-"` // in which they were to pass
 }
@@ -76,7 +79,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		}
 	}
 	here := Local{Desk: d, Visitor: v}
-	ids, err := h.chosen(ctx, d, p, c, way)
+	ids, err := h.chosen(ctx, d, p, c, way, &out.Private)
 	if err != nil {
 		return out, resumable(err)
 	}
@@ -178,9 +181,10 @@ func (t *Transfer) Err() error {
 		t.Failed[0].err}
 }
 
-// chosen are the agents that are named, or that a filter selects in the places they may come from.
-func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way) (ids []perdure.AgentID,
-	err error) {
+// chosen are the agents that are named, or that a filter selects in the places they may come from. Of those selected
+// here, the private notes of roles stay, and are named in private.
+func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, private *[]string) (
+	ids []perdure.AgentID, err error) {
 	known := map[perdure.AgentID]bool{}
 	add := func(id perdure.AgentID) {
 		if !known[id] {
@@ -206,6 +210,10 @@ func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way excha
 		for one, err := range l.List(ctx, c.Filter) {
 			if err != nil {
 				return nil, err
+			}
+			if workspace.KeepsPrivate(one.Kind) && c.Filter.Kind != one.Kind {
+				*private = append(*private, view.CommandName(one.Name, one.Agent))
+				continue
 			}
 			add(one.Agent)
 		}

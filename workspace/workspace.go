@@ -366,6 +366,9 @@ func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.
 // Keeps reports whether agents of a kind are there for documents alone.
 func Keeps(kind string) bool { return keeper.Is(kind) }
 
+// KeepsPrivate reports whether agents of a kind keep the private notes of a role.
+func KeepsPrivate(kind string) bool { return kind == roleKind }
+
 // Hides reports whether an agent is one the reader knows nothing of: another role, a workspace whose documents it does
 // not see, or one whose scope it is not in, as search finds nothing of its transcript. Faces that show agents to a role
 // leave these out.

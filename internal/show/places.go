@@ -152,6 +152,10 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 	for _, x := range t.Left {
 		fmt.Fprintf(&b, "%s was left alone: %s\n", view.InLine(x.File), view.InLine(x.Error))
 	}
+	if n := int64(len(t.Private)); n > 0 {
+		fmt.Fprintf(&b, "left out: the private notes of %s: %s; name a role to pass its notes on, too\n",
+			view.Several(n, "role"), view.InLine(strings.Join(t.Private, ", ")))
+	}
 	b.WriteString(tally(t))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -165,7 +169,8 @@ func tally(t *home.Transfer) string {
 			moved++
 		} else if one.Behind {
 			behind++
-		} else {
+		}
+		if t.Passed[i].Kept != "" {
 			kept++
 		}
 	}
