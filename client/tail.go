@@ -24,6 +24,8 @@ type Tail struct {
 	Tool  string
 	// Ends has it end when the agent has ended and everything was yielded.
 	Ends bool
+	// Lost, if it is not nil, is told why a connection ended and none has followed yet: it goes on trying.
+	Lost func(error)
 }
 
 func (t *Tail) path(after string) string {
@@ -55,24 +57,30 @@ const (
 )
 
 // Tail yields lines as they arrive, until ctx ends, over as many connections as it takes: each goes on behind the last
-// line. The cursor of a line is its position. A server that refuses ends it, and so does a line that cannot be read.
+// line. The cursor of a line is its position. A server that refuses ends it, and so do one that was never reached and a
+// line that cannot be read.
 func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		after, wait := t.After, tailAgain
+		after, wait, reached, lost := t.After, tailAgain, false, false
+		reach := func() { reached, lost = true, false }
 		for {
-			got, err := c.follow(ctx, &t, &after, yield)
+			got, err := c.follow(ctx, &t, &after, reach, yield)
 			var p *Problem
+			answered := errors.As(err, &p)
 			switch {
 			case errors.Is(err, errOver):
 				return
 			case ctx.Err() != nil:
 				yield(Line{}, ctx.Err())
 				return
-			case errors.Is(err, ErrStranger), errors.As(err, &p) && p.Status < 500 && p.Kind != "too-many":
+			case errors.Is(err, ErrStranger), answered && p.Status < 500 && p.Kind != "too-many", !answered && !reached:
 				yield(Line{}, err)
 				return
 			case got:
 				wait = tailAgain
+			case !lost && t.Lost != nil && wait > tailAgain: // the next connection did not come at once, either
+				lost = true
+				t.Lost(err)
 			}
 			select {
 			case <-ctx.Done():
@@ -91,6 +99,7 @@ func (c *Client) follow(
 	ctx context.Context,
 	t *Tail,
 	after *string,
+	reached func(),
 	yield func(Line, error) bool,
 ) (got bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -104,6 +113,7 @@ func (c *Client) follow(
 		return false, read(res, nil)
 	}
 	defer func() { _ = res.Body.Close() }() // it is over
+	reached()
 	alive := time.AfterFunc(tailSilence, cancel)
 	defer alive.Stop()
 	for ev, err := range events(res.Body, func() { alive.Reset(tailSilence) }) {

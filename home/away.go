@@ -21,6 +21,15 @@ type Away struct {
 	*client.Client
 	// OwnKey is the key of a home here, which signs answers where the token unlocks none; nil: there is none.
 	OwnKey func() (*perdure.Signer, error)
+	// Note is told what a person who waits should know; nil: nobody is told.
+	Note func(text string)
+}
+
+// lost says that a server that was followed is gone.
+func (w *Away) lost(err error) {
+	if w.Note != nil {
+		w.Note("nobody is connected now: " + err.Error() + "; reconnecting until it is back")
+	}
 }
 
 var _ Agents = (*Away)(nil)

@@ -42,6 +42,12 @@ func (h *Home) Find() error {
 	return nil
 }
 
+// Unnamed reports whether nothing says where the store is, and none is here or above: it would be in the user's data
+// folder.
+func (h *Home) Unnamed() bool {
+	return cmp.Or(h.URL, os.Getenv(StoreEnv)) == "" && h.place() == nil && !h.Found
+}
+
 // Anywhere is the store as a process that starts anywhere finds it; empty: as every process does.
 func (h *Home) Anywhere() (string, error) {
 	url := cmp.Or(h.URL, os.Getenv(StoreEnv))

@@ -50,14 +50,20 @@ func refuseServer(c *cobra.Command) error {
 	return fmt.Errorf("%s works on a store, not through a server; leave --server out", strings.Join(path(c), " "))
 }
 
-// unserved says that a command works on a store, although a server is named in the environment.
-func unserved(c *cobra.Command) {
+// unserved says that a command works on a store, although a server is named in the environment, and refuses where only
+// the user's data folder is left: nobody who named a server means that. Keys are always kept here.
+func unserved(c *cobra.Command) error {
 	store := c.Flags().Lookup("store")
 	if url := os.Getenv(serverEnv); url == "" || c.Annotations[remoteKey] != "" || store == nil || store.Changed {
-		return
+		return nil
 	}
-	note(c, "%s is set, and %s does not go through a server: it works on the store here", serverEnv,
-		strings.Join(path(c), " "))
+	words := strings.Join(path(c), " ")
+	if path(c)[0] != "key" && (&home.Home{}).Unnamed() {
+		return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is set, and %s does not go through a server", serverEnv,
+			words)), "to work on a store here, name it with --store, or unset "+serverEnv)
+	}
+	note(c, "%s is set, and %s does not go through a server: it works on the store here", serverEnv, words)
+	return nil
 }
 
 // forServers are the flags of commands that can go through a server.
@@ -93,9 +99,10 @@ func through(c *cobra.Command) (*home.Away, error) {
 		}
 		return nil, nil // what was typed comes before the environment
 	}
-	away := &home.Away{Client: &client.Client{URL: url, Token: os.Getenv(tokenEnv)}, OwnKey: func() (*perdure.Signer,
-		error) {
-		h := &home.Home{Looks: true, Note: func(text string) { note(c, "%s", text) }}
+	tell := func(text string) { note(c, "%s", text) }
+	away := &home.Away{Client: &client.Client{URL: url, Token: os.Getenv(tokenEnv)}, Note: tell, OwnKey: func() (
+		*perdure.Signer, error) {
+		h := &home.Home{Looks: true, Note: tell}
 		if err := h.Locate(); err != nil {
 			return nil, err
 		}

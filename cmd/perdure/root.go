@@ -146,7 +146,9 @@ func prepare(c *cobra.Command) {
 			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
-			unserved(c)
+			if err := unserved(c); err != nil {
+				return err
+			}
 			return do(c, args)
 		}
 	}
