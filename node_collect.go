@@ -63,8 +63,9 @@ func (n *Node) Expired(ctx context.Context, id AgentID) (Collected, error) {
 // said out of the inbox. It first records what goes and why. What it drops is in the past of a snapshot under which
 // everything has lain for a while (a minute, or the ttl if that is shorter), and which stays: so every copy that has
 // the same entries comes to the same fold, with the bodies or without. The rest goes with a later collection, as does
-// what a collection that was cut off has left. Nothing of an agent goes before its end if its advisor goes through its
-// memory again, as those of package durable do: what they did would be done again.
+// what a collection that was cut off has left. What copies did apart stays until the advisor was asked knowing all of
+// it. Nothing of an agent goes before its end if its advisor goes through its memory again, as those of package durable
+// do: what they did would be done again.
 //
 // Entries that were written on what came before that snapshot, in a copy made long ago, can then no longer be folded
 // here: Mergeable says so before they are added.
@@ -193,9 +194,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		slices.ContainsFunc(a.fold.marks, func(m wakeMark) bool { return !silent[m.event] })) {
 		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
 	}
-	past := s.choose(t-Time(wait), due, over)
+	past, keep := s.choose(t-Time(wait), due, over), s.parted(a.fold)
 	drop := func(e *Entry) bool {
-		return past[e.Name] && e.content != nil && (over[e.Name] || e.repeats(silent))
+		return past[e.Name] && e.content != nil && !keep[e.Name] && (over[e.Name] || e.repeats(silent))
 	}
 	s.next = firstLeft(s.all, ttl, drop)
 	if !slices.ContainsFunc(s.all, func(e *Entry) bool {
@@ -211,6 +212,32 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		}
 	}
 	return s, nil
+}
+
+// parted is the advice of copies that were apart which the last one was given without knowing, and what was decided
+// about it. The fold keeps only what was proposed last, so until the advisor was asked knowing all of it, only these
+// bodies tell how far the others have come.
+func (s *survey) parted(f *Fold) map[Hash]bool {
+	keep, known := map[Hash]bool{}, map[Hash]bool{}
+	if f.straight() || f.Ended != nil {
+		return keep
+	}
+	for _, e := range slices.Backward(s.all) {
+		if e.Kind != KindAdvice || known[e.Name] {
+			continue
+		}
+		if keep[e.Name] = len(known) > 0; !keep[e.Name] {
+			for _, p := range byName(s.all).past(e.Name) {
+				known[p.Name] = true
+			}
+		}
+	}
+	for _, e := range s.all {
+		if d, ok := e.content.(Decision); ok && keep[d.Advice] {
+			keep[e.Name] = true
+		}
+	}
+	return keep
 }
 
 // firstLeft is when the first body goes of those that are not dropped; zero: none does.

@@ -16,9 +16,10 @@ type branches struct {
 	memory   *reader
 	epoch    int64                      // of the seat; zero: there is none
 	decided  map[perdure.Hash][]decided // by advice; the newest first
-	outdated map[perdure.Hash]bool      // the advices of which something was not done because it was outdated
+	outdated map[perdure.Hash][]int64   // by advice: what was not done because it was outdated
 	woken    map[perdure.Hash]bool      // the decisions to sleep that somebody has woken from
 	asleep   bool                       // the furthest turn is a sleep
+	gone     bool                       // something it came to has no body any more, or is not here at all
 	furthest place
 }
 
@@ -38,6 +39,7 @@ func (b *branches) walk(ctx context.Context, heads []perdure.Hash) error {
 	}
 	for ahead.open > 0 {
 		e, covered, err := ahead.next(ctx)
+		b.gone = b.gone || ahead.lost || e != nil && !covered && e.Content() == nil
 		if e == nil || err != nil {
 			return err
 		}
@@ -64,7 +66,7 @@ func (b *branches) add(e *perdure.Entry) bool {
 		if w, ok := c.Action.(perdure.Wake); ok {
 			b.woken[w.Sleep] = b.woken[w.Sleep] || c.Verdict.Answer == perdure.Allow
 		} else if slices.Equal(c.Verdict.Rules, []string{ruling.Outdated}) {
-			b.outdated[c.Advice] = true
+			b.outdated[c.Advice] = append(b.outdated[c.Advice], c.Index)
 		} else {
 			once := c.Verdict.Answer != perdure.Deny && (len(c.Child) > 0 || c.Effect == perdure.Once)
 			b.decided[c.Advice] = append(b.decided[c.Advice], decided{c.Index, c.Verdict.Answer, once})
@@ -85,7 +87,7 @@ func (b *branches) holds(name perdure.Hash, a *perdure.Advice) bool {
 	}
 	moved := a.Epoch != 0 && a.Epoch != b.epoch
 	switch {
-	case b.outdated[name], left && moved && !a.Apart:
+	case len(b.outdated[name]) > 0, left && moved && !a.Apart:
 		return slices.ContainsFunc(about, func(d decided) bool { return d.once })
 	case a.Apart:
 		return !left

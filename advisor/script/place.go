@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -73,26 +74,56 @@ func callOf(act perdure.Action) string {
 
 // place is where a script stands: at the last advice, unless that was asked for elsewhere or in a copy, which may not
 // have been let do it, or copies were apart. Then the furthest turn that any of them has decided says how far the
-// script has come: one that was behind is not to do again what another did.
-func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (place, error) {
+// script has come: one that was behind is not to do again what another did. Where a collection, or the depth of a
+// copy, left nothing to read of that, the fold knows the last turn that was proposed. Left is as in resumed.
+func (s *Advisor) place(ctx context.Context, a *perdure.Agent) (at place, left func(index int) bool, err error) {
 	f := a.Fold()
 	n := len(f.Proposals)
 	elsewhere := n > 0 && (f.Proposals[n-1].Apart || a.Epoch() != 0 && f.Proposals[n-1].Epoch != a.Epoch())
 	if n == 0 || !elsewhere && a.Straight() {
-		return placeOf(f), nil
+		return placeOf(f), nil, nil
 	}
 	b := branches{memory: &reader{a.Reader(s.Store)}, decided: map[perdure.Hash][]decided{},
-		outdated: map[perdure.Hash]bool{}, woken: map[perdure.Hash]bool{}}
+		outdated: map[perdure.Hash][]int64{}, woken: map[perdure.Hash]bool{}}
 	if len(f.Seats) > 0 {
 		b.epoch = f.Seats[0].Epoch
 	}
 	if err := b.walk(ctx, a.Heads()); err != nil && (elsewhere || !errors.Is(err, perdure.ErrIncapable)) {
-		return place{}, err // without a store, what the agent holds has to do
+		return place{}, nil, err // without a store, what the agent holds has to do
 	}
 	if b.furthest.turn == 0 && !elsewhere {
-		return placeOf(f), nil // what was decided is not here any more
+		return placeOf(f), nil, nil // what was decided is not here any more
 	}
-	return b.place(ctx)
+	if at, err = b.place(ctx); err == nil && b.gone {
+		if last, rest := s.placeKept(f, b.outdated); !last.before(at) {
+			return last, rest, nil
+		}
+	}
+	return at, nil, err
+}
+
+// placeKept is where a script stands by the last advice that the fold keeps: who gave it knew all that came before.
+// What of it was not decided, or only as outdated, is left.
+func (s *Advisor) placeKept(f *perdure.Fold, outdated map[perdure.Hash][]int64) (place, func(index int) bool) {
+	last := f.Proposals[len(f.Proposals)-1]
+	done := slices.Clone(last.Decided)
+	for _, i := range outdated[last.Advice] {
+		if i >= 0 && i < int64(len(done)) {
+			done[i] = false
+		}
+	}
+	at := placeOf(f)
+	switch {
+	case !slices.Contains(done, false):
+		return at, nil
+	case at.over(): // it was not let end
+		return place{turn: len(s.turns) + 1}, nil
+	case !slices.Contains(done, true):
+		at.round--
+		return at, nil
+	}
+	at.round--
+	return at, func(index int) bool { return index < len(done) && !done[index] }
 }
 
 // same reports whether two places are in one round of one turn.

@@ -31,6 +31,7 @@ type frontier struct {
 	open    int                   // how many are not
 	ready   newestFirst
 	further []perdure.Hash // those the agent does not hold: they come before all that it does
+	lost    bool           // some that are not covered are not here at all
 }
 
 // add puts an entry on the frontier, or says of one there that it is covered.
@@ -77,6 +78,7 @@ func (f *frontier) reach(ctx context.Context) error {
 			return err
 		}
 		if e == nil {
+			f.lost = f.lost || !f.covered[name]
 			f.drop(name)
 			continue
 		}

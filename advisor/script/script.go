@@ -239,11 +239,10 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	at, err := s.place(ctx, a)
+	at, left, err := s.place(ctx, a) // left: of the turn that it goes on in; nil: all
 	if err != nil {
 		return perdure.Advice{}, err
 	}
-	var left func(index int) bool // of the turn a fork was made in; nil: all
 	if len(f.Proposals) == 0 && before != nil {
 		at, left = resumed(before)
 	}
@@ -288,8 +287,12 @@ func (s *Advisor) forkedFrom(ctx context.Context, f *perdure.Fold) ([]*perdure.A
 	var all []*perdure.Agent
 	for in := f.Lineage; in != nil && in.Relation == perdure.Fork && s.Store != nil && len(all) < maxForks; {
 		a, err := perdure.AgentAt(perdure.Memory(ctx, s.Store, in.Parent), in.Cause)
-		if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrRejected) {
+		if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrRejected) && len(f.Proposals) > 0 {
 			break
+		}
+		if errors.Is(err, perdure.ErrRejected) { // it is here, and what it did would be done again
+			return nil, fmt.Errorf("%w: how far the agent had come that this one was forked from: %w",
+				perdure.ErrIncapable, err)
 		}
 		if err != nil {
 			return nil, err
