@@ -178,6 +178,7 @@ func (e *effect) watched(ctx context.Context) *callContext {
 
 // addOutcome records an outcome; one that cannot be written as it is, is recorded without its data.
 func (w *work) addOutcome(o *Outcome) error {
+	w.veil(o)
 	w.n.checkOutcome(w.a.fold, o)
 	err := w.add(*o)
 	if unrecordable(err) {
@@ -254,7 +255,7 @@ func (w *work) call(c *callContext, e *effect) called {
 		}
 		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again,
 			Caller: e.caller}
-		if call.Args, err = seal.Open(n.Vault, a.Args); err != nil {
+		if call.Args, call.Opened, err = seal.OpenAll(n.Vault, a.Args); err != nil {
 			break
 		}
 		c.trace(w.a.traceOf(e.open.Decision), e.open.Decision)
@@ -385,10 +386,10 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	cctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	var res Result
-	args, err := seal.Open(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
+	args, opened, err := seal.OpenAll(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
 	if err == nil {
 		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(),
-			Args: args, Again: true, Caller: w.a.fold})
+			Args: args, Again: true, Caller: w.a.fold, Opened: opened})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -419,8 +420,9 @@ func (w *work) findOut(ctx context.Context, o Open, why error) error {
 // doubt records that a tool could not say what came of an effect: from here on a person settles it. What arrives
 // meanwhile, such as the pause that cut it off, does not keep it from being recorded.
 func (w *work) doubt(ctx context.Context, o *Open, why error) error {
+	said := w.veiled(o, why)
 	for {
-		err := w.add(inDoubt(o, why.Error()))
+		err := w.add(inDoubt(o, said))
 		if unrecordable(err) {
 			err = w.add(inDoubt(o, "what the tool says cannot be recorded"))
 		}

@@ -3,6 +3,8 @@ package perdure
 import (
 	"context"
 	"time"
+
+	"github.com/perdure/perdure/seal"
 )
 
 // Advisor is cognition: it proposes and never changes anything.
@@ -76,12 +78,16 @@ type Call struct {
 	Agent    AgentID
 	Decision Hash
 	Key      string // the same for every attempt at this effect; to be passed on as an idempotency key
-	Args     Data
-	Again    bool // an attempt under the same key may have been made before
+	Args     Data   // what was sealed is open
+	Again    bool   // an attempt under the same key may have been made before
 
 	// Caller is the agent that calls as it is now, what is not durable yet included; not to be changed. It may be nil
 	// when whoever calls the tool is not a node.
 	Caller *Fold
+
+	// Opened is what was sealed in Args; nil: nothing. The node seals what a result repeats of it. A tool that writes
+	// into a memory, as one that tells another agent, seals what it writes.
+	Opened *seal.Opened
 }
 
 // Result is what a call came to.

@@ -3,12 +3,12 @@
 package seal
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/canon"
 )
@@ -43,33 +43,44 @@ type sealedRecord struct {
 // For encrypts data under the key of a subject. The result takes its place in an event, an argument, a result or the
 // agent's state.
 func For(v Vault, subject string, d canon.Data) (canon.Data, error) {
-	aead, err := cipherOf(v, subject)
+	return boxed(v, subject, d, randomNonce)
+}
+
+// boxed is For with a nonce of some kind.
+func boxed(v Vault, subject string, d canon.Data,
+	nonceOf func([32]byte, cipher.AEAD, canon.Data) ([]byte, error),
+) (canon.Data, error) {
+	key, err := v.Key(subject)
+	var nonce []byte
+	var aead cipher.AEAD
+	if err == nil {
+		aead, err = cipherOf(key)
+	}
+	if err == nil {
+		nonce, err = nonceOf(key, aead, d)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", subject, err)
 	}
-	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(d)+aead.Overhead())
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, fmt.Errorf("seal for %s: %w", subject, err)
-	}
 	box, err := codec.Append(nil, &sealedRecord{Subject: subject,
-		Box: aead.Seal(nonce, nonce, d, []byte(subject))})
+		Box: aead.Seal(slices.Clone(nonce), nonce, d, []byte(subject))})
 	if err != nil {
 		return nil, err
 	}
 	return canon.DataOf(map[string]any{field: box})
 }
 
+func randomNonce(_ [32]byte, aead cipher.AEAD, _ canon.Data) ([]byte, error) {
+	nonce := make([]byte, aead.NonceSize())
+	_, err := rand.Read(nonce)
+	return nonce, err
+}
+
 // Open returns data with everything sealed in it decrypted, at any depth. Data without anything sealed is returned as
 // it is. What was erased is an error that wraps ErrErased.
 func Open(v Vault, d canon.Data) (canon.Data, error) {
-	if !bytes.Contains(d, []byte(field)) {
-		return d, nil
-	}
-	value, err := openValue(v, d.Value())
-	if err != nil {
-		return nil, err
-	}
-	return canon.DataOf(value)
+	plain, _, err := OpenAll(v, d)
+	return plain, err
 }
 
 // Is reports whether a value of data is sealed: whoever judges it by what it says must refuse it, not pass it
@@ -83,21 +94,21 @@ func Is(value any) bool {
 	return ok
 }
 
-func openValue(v Vault, value any) (any, error) {
+func (o *Opened) open(value any) (any, error) {
 	var err error
 	switch x := value.(type) {
 	case []any:
 		for i := range x {
-			if x[i], err = openValue(v, x[i]); err != nil {
+			if x[i], err = o.open(x[i]); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		if box, ok := x[field].([]byte); ok && len(x) == 1 {
-			return openBox(v, box)
+			return o.openBox(box)
 		}
 		for k := range x {
-			if x[k], err = openValue(v, x[k]); err != nil {
+			if x[k], err = o.open(x[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -105,37 +116,46 @@ func openValue(v Vault, value any) (any, error) {
 	return value, nil
 }
 
-// openBox decrypts sealed data.
-func openBox(v Vault, box []byte) (any, error) {
+// openBox decrypts sealed data, and what is sealed in it.
+func (o *Opened) openBox(box []byte) (any, error) {
 	var rec sealedRecord
 	if err := codec.Decode(box, &rec, canon.Limits{}); err != nil {
 		return nil, fmt.Errorf("unseal: %w", err)
 	}
-	if v == nil {
-		return nil, fmt.Errorf("unseal data about %s: this node has no vault", rec.Subject)
-	}
-	aead, err := cipherOf(v, rec.Subject)
+	plain, err := rec.open(o.vault)
 	if err != nil {
 		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
 	}
-	if len(rec.Box) < aead.NonceSize() {
-		return nil, fmt.Errorf("unseal data about %s: it was cut short", rec.Subject)
+	value, err := o.open(plain.Value())
+	if err == nil {
+		o.note(rec.Subject, value)
 	}
-	plain, err := aead.Open(nil, rec.Box[:aead.NonceSize()], rec.Box[aead.NonceSize():], []byte(rec.Subject))
-	if err != nil {
-		return nil, fmt.Errorf("unseal data about %s: it was sealed with another key, or changed", rec.Subject)
-	}
-	if err := canon.Check(canon.DataType, plain, canon.Limits{}); err != nil {
-		return nil, fmt.Errorf("unseal data about %s: %w", rec.Subject, err)
-	}
-	return canon.Data(plain).Value(), nil
+	return value, err
 }
 
-func cipherOf(v Vault, subject string) (cipher.AEAD, error) {
-	key, err := v.Key(subject)
+func (r *sealedRecord) open(v Vault) (canon.Data, error) {
+	if v == nil {
+		return nil, errors.New("this node has no vault")
+	}
+	key, err := v.Key(r.Subject)
 	if err != nil {
 		return nil, err
 	}
+	aead, err := cipherOf(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Box) < aead.NonceSize() {
+		return nil, errors.New("it was cut short")
+	}
+	plain, err := aead.Open(nil, r.Box[:aead.NonceSize()], r.Box[aead.NonceSize():], []byte(r.Subject))
+	if err != nil {
+		return nil, errors.New("it was sealed with another key, or changed")
+	}
+	return plain, canon.Check(canon.DataType, plain, canon.Limits{})
+}
+
+func cipherOf(key [32]byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		return nil, err

@@ -67,7 +67,11 @@ func Send(n Agents) perdure.Tool {
 		if why != "" {
 			return refused("send: %s", why), nil
 		}
-		_, err = n.Tell(ctx, id, perdure.Event{Name: a.Event, Data: a.Data, By: c.Agent.String(), ID: c.Key,
+		data, err := c.Opened.Seal(a.Data)
+		if err != nil {
+			return perdure.Result{}, err
+		}
+		_, err = n.Tell(ctx, id, perdure.Event{Name: a.Event, Data: data, By: c.Agent.String(), ID: c.Key,
 			Taint: !sender.Taint.IsZero()})
 		if errors.Is(err, perdure.ErrTerminated) {
 			return refused("send: agent %s has ended", id.Short()), nil
