@@ -26,6 +26,7 @@ type sight struct {
 	took   []Message // what it took out of the inbox where the seat was: the seat may move before anything is done
 	done   []bool    // what was decided of it
 	cut    bool      // some of it was not done because it is outdated
+	rests  bool      // it has a basis, which the fold holds of the last advice only
 }
 
 // wakeMark says of a message in the inbox whether it has woken the agent, where that is not what the fold says.
@@ -37,13 +38,14 @@ type wakeMark struct {
 // see takes what an advice has seen out of the inbox.
 func (f *Fold) see(e *Entry, a *Advice) {
 	beside := len(f.Heads) > 1 // what is not in its past
-	s := sight{advice: e.Name, apart: a.Apart, epoch: a.Epoch, seen: a.Seen, done: make([]bool, len(a.Actions))}
+	s := sight{advice: e.Name, apart: a.Apart, epoch: a.Epoch, seen: a.Seen, done: make([]bool, len(a.Actions)),
+		rests: a.Basis != nil}
 	if len(a.Actions) == 0 || !f.fromCopyOf(&proposals{Epoch: a.Epoch, Apart: a.Apart}) {
 		if len(a.Actions) > 0 && a.Epoch != 0 && len(a.Seen) > 0 {
 			s.took = f.among(oneOf(a.Seen))
 		}
 		f.leaveInbox(a.Seen)
-		if len(s.took) > 0 {
+		if len(s.took) > 0 || s.rests && a.Epoch != 0 {
 			f.sights = pushed(f.sights, s, maxSights)
 		}
 		if beside {
@@ -125,7 +127,7 @@ func (f *Fold) decides(d *Decision) {
 		f.unspend(s.left)
 	case s.cut && s.apart: // it never will
 	default:
-		if s.cut {
+		if s.cut && !(f.straight() && f.seatIn(s.epoch)) { // else its advisor remembers it
 			f.adrift(s.took)
 			s.took = nil
 		}
@@ -133,6 +135,14 @@ func (f *Fold) decides(d *Decision) {
 		return
 	}
 	f.sights = slices.Delete(slices.Clone(f.sights), i, i+1)
+}
+
+// unfounded reports whether advice rests on what cannot be looked at again, as other advice came after it.
+func (f *Fold) unfounded(advice Hash) bool {
+	if advice == f.Proposals[len(f.Proposals)-1].Advice {
+		return false
+	}
+	return slices.ContainsFunc(f.sights, func(s sight) bool { return s.advice == advice && s.rests })
 }
 
 // heed forgets what advice of which nothing may be done has seen, once another advice that counts has.
@@ -152,9 +162,15 @@ func (f *Fold) heed(seen func(Hash) bool) {
 }
 
 // unseated remembers what advice has seen that was asked for where the seat was before.
-func (f *Fold) unseated() {
+func (f *Fold) unseated() { f.release(func(s *sight) bool { return !f.seatIn(s.epoch) }) }
+
+// unkept remembers what advice has seen that too much other advice came after: nobody decides about it any more.
+func (f *Fold) unkept() { f.release(func(s *sight) bool { return !f.offers(s.advice, 0) }) }
+
+// release remembers again what some advice has seen.
+func (f *Fold) release(which func(*sight) bool) {
 	for i := range f.sights {
-		if s := f.sights[i]; len(s.took) > 0 && s.epoch != f.Seats[0].Epoch {
+		if s := f.sights[i]; len(s.took) > 0 && which(&s) {
 			f.adrift(s.took)
 			s.took = nil
 			f.sights = replaced(f.sights, i, s)
@@ -202,6 +218,20 @@ func (f *Fold) unspend(events []Hash) {
 	}
 	f.respend(oneOf(events), false)
 	f.judged = new(judged)
+}
+
+// resleep lets what has woken the agent, and no advice has seen, wake it again: where copies have met, they woke it
+// without the knowledge of the advice that puts it to sleep now. Of two sleeps of one advice, the second waits for
+// something else than the first.
+func (f *Fold) resleep(d *Decision) {
+	if f.straight() {
+		return
+	}
+	f.work += int64(len(f.Inbox) + len(f.Proposals))
+	i := slices.IndexFunc(f.Proposals, func(p proposals) bool { return p.Advice == d.Advice })
+	if i >= 0 && !f.Proposals[i].slept(d.Index) {
+		f.unspend(f.spent(nil))
+	}
 }
 
 // respend says whether messages have woken the agent, whatever the fold says.

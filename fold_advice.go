@@ -48,6 +48,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		}
 		f.Proposals, size = f.Proposals[1:], 0
 	}
+	f.unkept()
 	f.Did = phase.Evaluation
 }
 

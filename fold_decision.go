@@ -149,6 +149,7 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		f.Did = phase.Mutation
 	case Sleep:
 		if f.Ended == nil {
+			f.resleep(d)
 			f.Sleep = &Sleeping{Decision: e.Name, Since: e.Time, Sleep: a}
 			f.Recheck = nil
 		}

@@ -200,6 +200,9 @@ func (f *Fold) fromCopyOf(p *proposals) bool {
 const thoughtElsewhere = "not done: it was proposed in a copy, which may not have seen what was done here; the " +
 	"advisor is asked again"
 
+// seatIn reports whether the seat is where it was in an epoch.
+func (f *Fold) seatIn(epoch int64) bool { return len(f.Seats) > 0 && f.Seats[0].Epoch == epoch }
+
 // epochAt is the epoch of the seat if a store has it, else zero.
 func (f *Fold) epochAt(at Hash) int64 {
 	if len(f.Seats) == 0 || at.IsZero() || !f.seatedAt(at) {

@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ type market struct {
 	paid  int
 	stale int64
 	after []perdure.Action // before it pays
+	heard []string         // the events that its advisor was shown
 }
 
 func newMarket(t *testing.T) *market {
@@ -36,6 +38,9 @@ func newMarket(t *testing.T) *market {
 			return perdure.Result{}, nil
 		}}
 	adv := perdure.AdvisorFunc(func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+		for _, m := range a.Fold().Inbox {
+			s.heard = append(s.heard, m.Name)
+		}
 		switch a.Fold().Turns {
 		case 0:
 			return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "price"}}}, nil
@@ -212,4 +217,62 @@ func TestAReadThatIsRefusedCountsAsChanged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// advisedAfter makes the agent hear of an offer, and stops it once it was advised what to do about it.
+func (s *market) advisedAfter(event string) {
+	s.t.Helper()
+	s.n.Policy = perdure.PolicyFunc(allow)
+	for s.fold().Turns < 2 {
+		if s.fold().Turns == 1 && !slices.Contains(s.heard, event) && len(s.fold().Inbox) == 0 {
+			s.tell(perdure.Event{Name: event})
+		}
+		if _, err := s.n.Cycle(s.t.Context(), s.id); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatChangedIsNoReasonToTellTheRestAgain: an advisor that is asked again, as what its advice rests on has changed,
+// remembers what it was told.
+func TestWhatChangedIsNoReasonToTellTheRestAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newMarket(t)
+		s.advisedAfter("offer")
+		time.Sleep(3 * time.Hour)
+		s.price = 20
+		s.run()
+		s.want(2, 0, 3)
+		if len(s.heard) != 1 {
+			t.Errorf("heard %v, want one offer", s.heard)
+		}
+	})
+}
+
+// TestWhatRestsOnAReadIsDroppedWhereACopyWasAskedSince: the fold holds the basis of the last advice only. The advisor is
+// asked again, with what it was told.
+func TestWhatRestsOnAReadIsDroppedWhereACopyWasAskedSince(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newMarket(t)
+		copied := new(perdure.MemStore)
+		merge(t, s.n.Store, copied, s.id)
+		n := newNode(t, copied, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.Execute{Tool: "price"}}
+		}), s.n.Tools[0])
+		n.Key = s.n.Key
+		tellTimes(t, n, s.id, 9, perdure.Event{Name: "hello"}) // what it is advised comes after the seat's
+		if _, err := n.Cycle(t.Context(), s.id); err != nil {
+			t.Fatal(err)
+		}
+		s.advisedAfter("offer")
+		merge(t, copied, s.n.Store, s.id)
+		time.Sleep(3 * time.Hour)
+		s.price = 20
+		s.run()
+		if s.paid != 0 || s.fold().Ended == nil {
+			t.Errorf("paid %d times, %s", s.paid, s.fold().State())
+		}
+	})
 }

@@ -201,6 +201,9 @@ func (f *Fold) planSleep(c *Capabilities, now time.Time, rest *Idle) Step {
 		return nil
 	}
 	w := f.met(now, !c.quiet)
+	if f.interrupted(c) { // by nothing that was told: that is for a sleep of its own
+		w = outlook{Met: true, Why: "a copy went to sleep; where the seat is, something was still to be decided"}
+	}
 	if w.Met && (f.Sleep.Refused || f.asksToWake()) {
 		if f.Sleep.Refused {
 			rest.because(Reason{Kind: phase.RestRefused})

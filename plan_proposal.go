@@ -43,7 +43,7 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 	if len(f.Proposals) == 0 {
 		return nil
 	}
-	p := &f.Proposals[len(f.Proposals)-1]
+	p := f.current(c)
 	for i, done := range p.Decided {
 		if done {
 			continue
@@ -53,6 +53,9 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		}
 		if f.fromCopy(c, p) || c.some && f.fromCopyOf(p) {
 			return decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: thoughtElsewhere}
+		}
+		if f.unfounded(p.Advice) {
+			return decideStep{Action: p.Actions[i], Advice: p.Advice, Index: int64(i), Outdated: restsElsewhere}
 		}
 		if s, wait := f.outdated(c, p.Actions[i], t, rest); wait {
 			return orIdle(s, *rest)
@@ -70,6 +73,48 @@ func (f *Fold) planProposal(c *Capabilities, t Time, rest *Idle) Step {
 		return f.planCall(c, d, t, *rest)
 	}
 	return nil
+}
+
+// restsElsewhere is why advice is not acted on that other advice came after.
+const restsElsewhere = "not done: it rests on what was read before copies met; the advisor is asked again"
+
+// current is the advice to act on: the last, and once all of that is decided, advice of the seat's that came before it,
+// as copies meet in any order.
+func (f *Fold) current(c *Capabilities) *proposals {
+	last := &f.Proposals[len(f.Proposals)-1]
+	if p := f.left(c); p != nil && !slices.Contains(last.Decided, false) {
+		return p
+	}
+	return last
+}
+
+// left is advice that was asked for where the seat is, here, and of which something is not decided; nil: there is none.
+func (f *Fold) left(c *Capabilities) *proposals {
+	if len(f.Seats) == 0 || !c.some && (c.Seat.IsZero() || !f.seatedAt(c.Seat)) {
+		return nil
+	}
+	for i := range f.Proposals {
+		if p := &f.Proposals[i]; p.Epoch != 0 && slices.Contains(p.Decided, false) && !f.fromCopyOf(p) {
+			return p
+		}
+	}
+	return nil
+}
+
+// interrupted reports whether the agent sleeps because a copy does, and not by the advice it was acting on here.
+func (f *Fold) interrupted(c *Capabilities) bool {
+	p := f.left(c)
+	return p != nil && !p.slept(-1)
+}
+
+// slept reports whether the advice has put the agent to sleep, by another of its proposals than this.
+func (p *proposals) slept(but int64) bool {
+	for i, done := range p.Decided {
+		if _, sleeps := p.Actions[i].(Sleep); sleeps && done && int64(i) != but {
+			return true
+		}
+	}
+	return false
 }
 
 // denies reports whether the intent does not leave a tool to the agent.

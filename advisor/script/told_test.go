@@ -3,10 +3,6 @@ package script_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -205,68 +201,5 @@ func TestEachOrderThatWokeACopyIsPaidOnce(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// Copies of an agent are told orders, some of them the same under one id, run, stop in the middle of a turn, are merged
-// with each other; the seat moves, and the place that has it is lost and restored from a copy. Once they all meet, the
-// script has paid each order once, wherever it was told. PERDURE_HISTORIES says how many are tried: what is folded
-// first is by chance, so no two runs are the same.
-func TestWhateverCopiesWereToldAScriptPaysOnce(t *testing.T) {
-	seeds, err := strconv.ParseUint(os.Getenv("PERDURE_HISTORIES"), 10, 64)
-	if err != nil {
-		t.Skip("set PERDURE_HISTORIES to a number")
-	}
-	order := func(m perdure.Message) bool { return m.Name == "order" }
-	for name, text := range map[string]string{"pays": justPays, "reads too": readsToo, "reads after": thenReads} {
-		for seed := range seeds {
-			r := rand.New(rand.NewPCG(seed, 1))
-			c := newCopies(t, 1+r.IntN(3), payer(text))
-			for i := range 10 + r.IntN(25) {
-				c.random(r, i)
-			}
-			c.meet()
-			for what := range c.told {
-				if c.till.paid[what] != 1 {
-					t.Errorf("%s, seed %d: %s was paid %d times", name, seed, what, c.till.paid[what])
-				}
-			}
-			f := load(t, c.node(c.seat), c.id).Fold()
-			if slices.ContainsFunc(f.Unseen(), order) || len(f.Doubles()) > 0 || f.Sleep == nil {
-				t.Errorf("%s, seed %d: unseen %v, doubled %v, asleep: %v", name, seed, f.Unseen(), f.Doubles(),
-					f.Sleep != nil)
-			}
-		}
-	}
-}
-
-// random does something to a copy.
-func (c *copies) random(r *rand.Rand, i int) {
-	at, other := r.IntN(len(c.stores)), r.IntN(len(c.stores))
-	switch r.IntN(12) {
-	case 0, 1:
-		c.order(at, 100+i, "")
-	case 2: // perhaps told in another copy as well
-		n := r.IntN(6)
-		c.order(at, n, fmt.Sprint("order ", n))
-	case 3, 4:
-		run(c.T, c.node(at), c.id)
-	case 5, 6:
-		c.cycle(at, 1+r.IntN(5))
-	case 7, 8, 9:
-		c.merge(at, other)
-	case 10:
-		switch r.IntN(4) {
-		case 0:
-			c.lose()
-		case 1:
-			c.take(at)
-		default:
-			c.move(at)
-		}
-	case 11:
-		n := c.node(at)
-		n.SnapshotEvery = 1
-		tell(c.T, n, c.id, perdure.Event{Name: "hello"})
 	}
 }
