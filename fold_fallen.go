@@ -66,9 +66,9 @@ func (f *Fold) refall(change func(*Message) bool) {
 	var kept []Message // of those that are changed, once there is one
 	size, same := 0, true
 	for i, m := range f.fallen {
-		was := m.Spent
+		spent, said := m.Spent, len(m.Data)
 		ok := change(&m)
-		if same && (!ok || m.Spent != was) {
+		if same && (!ok || m.Spent != spent || len(m.Data) != said) {
 			same, kept = false, append(make([]Message, 0, len(f.fallen)), f.fallen[:i]...)
 		}
 		if ok {

@@ -45,8 +45,8 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (e *Entry, err 
 	return e, err
 }
 
-// Votable is the question with this digest, if this answer of the node's key to it would count now. Who approved may
-// still deny.
+// Votable is the question with this digest, if this answer of the node's key to it would count now. Until the effect has
+// begun, whoever is asked may still deny it, whatever others have said and whatever they said themselves.
 func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	if n.Key == nil {
 		return nil, errNoKey
@@ -90,14 +90,13 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
-	mine := false
 	for _, v := range q.Votes {
 		if v.Origin == by && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
 			return nil, already(v.Approve, "with this key")
 		}
-		mine = mine || v.Origin == by && v.Approve
 	}
-	if s := n.trust().Tally(f, q, now); s.Answered() && !(mine && !s.Refused && !approve) {
+	// what enough have approved and nobody has begun can still be stopped
+	if s := n.trust().Tally(f, q, now); s.Answered() && (approve || s.Refused) {
 		return nil, already(!s.Refused, "by "+n.voters(s.Votes))
 	}
 	return q, nil

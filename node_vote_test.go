@@ -154,12 +154,12 @@ func TestAJournalHasTheEntriesBeforeTheStore(t *testing.T) {
 // told who was first. Who approved may still deny.
 func TestADecidedQuestionTakesNoMoreAnswers(t *testing.T) {
 	tests := map[string]struct {
-		first  []bool // of ann and bob
-		said   string
-		retake bool // ann takes it back
+		first   []bool // of ann and bob
+		said    string
+		refused []bool // which answers of cyn are
 	}{
-		"approved": {first: []bool{true, true}, said: "already approved, by ann (", retake: true},
-		"denied":   {first: []bool{false}, said: "already denied, by ann ("},
+		"approved": {first: []bool{true, true}, said: "already approved, by ann (", refused: []bool{true}},
+		"denied":   {first: []bool{false}, said: "already denied, by ann (", refused: []bool{true, false}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestADecidedQuestionTakesNoMoreAnswers(t *testing.T) {
 				}
 			}
 			count := load(t, n.Store, id).Count
-			for _, approve := range []bool{true, false} {
+			for _, approve := range tt.refused {
 				_, err := bring(t, n, id, people[2], perdure.Approval{Digest: q.Digest, Approve: approve})
 				if !errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), tt.said) {
 					t.Errorf("approve %v: got %v, want %q", approve, err, tt.said)
@@ -180,11 +180,29 @@ func TestADecidedQuestionTakesNoMoreAnswers(t *testing.T) {
 			if now := load(t, n.Store, id).Count; now != count {
 				t.Errorf("%d entries were written", now-count)
 			}
-			_, err := bring(t, n, id, people[0], perdure.Approval{Digest: q.Digest})
-			if took := err == nil; took != tt.retake {
-				t.Errorf("ann takes it back: %v", err)
-			}
 		})
+	}
+}
+
+// A refusal stands even if others approve: as long as nothing has begun, whoever is asked can stop it, also somebody
+// who has approved.
+func TestARefusalStopsWhatEnoughHaveApproved(t *testing.T) {
+	for _, who := range []int{0, 2} {
+		people := []*perdure.Signer{signer(t, "ann"), signer(t, "bob"), signer(t, "cyn")}
+		n, id, q := asking(t, people...)
+		for _, p := range people[:2] {
+			if _, err := bring(t, n, id, p, perdure.Approval{Digest: q.Digest, Approve: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := bring(t, n, id, people[who], perdure.Approval{Digest: q.Digest, Note: "the account is wrong"})
+		if err != nil {
+			t.Errorf("%s cannot stop it: %v", people[who].Name, err)
+		}
+		run(t, n, id)
+		if f := load(t, n.Store, id); f.Spent.Calls > 0 {
+			t.Errorf("it was done all the same, %d times", f.Spent.Calls)
+		}
 	}
 }
 

@@ -87,22 +87,22 @@ func (h *Home) peoplesKeys(file *NodeFile, to tool.SecretMap) {
 }
 
 // tokenText is what tokens and links look like.
-var tokenText = regexp.MustCompile(tokenPrefix + `[0-9a-fA-F]{16}_[0-9A-Za-z_-]{43}`)
+var tokenText = regexp.MustCompile(`^` + tokenPrefix + `[0-9a-fA-F]{16}_[0-9A-Za-z_-]{43}`)
 
 // holdsToken reports whether a body has a token or a link that is good at this home. The home knows them when it sees
 // them; it keeps none.
 func (h *Home) holdsToken(body []byte) bool {
-	if !bytes.Contains(body, []byte(tokenPrefix)) {
-		return false
-	}
-	for _, text := range tokenText.FindAll(body, -1) {
-		id, secret, err := splitToken(string(text))
-		if err != nil {
-			continue
+	for { // what looks like one may have one inside: matches overlap
+		i := bytes.Index(body, []byte(tokenPrefix))
+		if i < 0 {
+			return false
 		}
-		if t, err := h.readToken(id); err == nil && t.Hash == hashSecret(secret) {
-			return true
+		body = body[i:]
+		if id, secret, err := splitToken(string(tokenText.Find(body))); err == nil {
+			if t, err := h.readToken(id); err == nil && t.Hash == hashSecret(secret) {
+				return true
+			}
 		}
+		body = body[len(tokenPrefix):]
 	}
-	return false
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,12 +24,12 @@ type homeGuard struct {
 	perdure.Guard // of the node's secrets
 	h             *Home
 
-	named  *tool.Guard    // the secrets that node.yaml refers to
-	people tool.SecretMap // the keys of people
+	named *tool.Guard // the secrets that node.yaml refers to
+	file  NodeFile    // which names keys of people
 
 	mu   sync.Mutex
 	keys *tool.Guard
-	seen time.Time // when the vault last changed
+	seen [3]time.Time // when the folders that have keys last changed
 }
 
 // guardOf keeps the secrets of a node, the keys of model providers in its environment, what node.yaml and these
@@ -45,11 +44,10 @@ func (h *Home) guardOf(ctx context.Context, known tool.SecretMap, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	g := &homeGuard{Guard: secrets, h: h, people: tool.SecretMap{}}
+	g := &homeGuard{Guard: secrets, h: h, file: file}
 	if g.named, err = tool.NewGuard(ctx, h.namedSecrets(&file, advisors), log); err != nil {
 		return nil, err
 	}
-	h.peoplesKeys(&file, g.people)
 	return g, g.refresh(ctx)
 }
 
@@ -76,21 +74,30 @@ func (g *homeGuard) Check(body []byte) error {
 	return g.Guard.Check(body)
 }
 
-// refresh reads the keys, if the vault has changed since: sealing data for somebody new makes one.
+// settles is how long after a change of a folder another may bear the same time.
+const settles = 100 * time.Millisecond
+
+// refresh reads the keys, if a folder that has some has changed since: sealing data for somebody new makes one, and so do
+// a rotation of the home's own key and a new person, beside a node that runs.
 func (g *homeGuard) refresh(ctx context.Context) error {
 	vault := filepath.Join(g.h.Dir, vaultDir)
-	var changed time.Time
-	if info, err := os.Stat(vault); err == nil {
-		changed = info.ModTime()
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var changed [3]time.Time
+	for i, dir := range []string{g.h.Dir, filepath.Join(g.h.Dir, peopleDir), vault} {
+		info, err := os.Stat(dir)
+		if err == nil && time.Since(info.ModTime()) > settles {
+			changed[i] = info.ModTime()
+		} else if err == nil {
+			changed[i] = time.Now() // never the same
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	if g.keys != nil && changed.Equal(g.seen) {
+	if g.keys != nil && changed == g.seen {
 		return nil
 	}
 	values, err := g.h.signingKeys()
 	if err == nil {
-		maps.Copy(values, g.people)
+		g.h.peoplesKeys(&g.file, values)
 		err = vaultKeys(vault, values)
 	}
 	if err != nil {
