@@ -98,7 +98,7 @@ func (t *Trust) byCharter(f *Fold) bool {
 // far as the trust file has them. Of an agent whose owner is not trusted here it says whose counts where it runs.
 func (t *Trust) Answerers(f *Fold, q *Asking) string {
 	var names []string
-	if t.elsewhere(f, q) {
+	if t.Elsewhere(f, q) {
 		for _, k := range f.Charter.Approvers {
 			names = append(names, cmp.Or(t.name(k), k.Short()))
 		}
@@ -120,9 +120,9 @@ func (t *Trust) Answerers(f *Fold, q *Asking) string {
 	return whom + " (" + strings.Join(names, ", ") + ")"
 }
 
-// elsewhere reports whether a question goes to the approvers of a charter that has no say here: whose answer counts is
+// Elsewhere reports whether a question goes to the approvers of a charter that has no say here: whose answer counts is
 // decided where the agent runs.
-func (t *Trust) elsewhere(f *Fold, q *Asking) bool {
+func (t *Trust) Elsewhere(f *Fold, q *Asking) bool {
 	asked := q.Asked()
 	return f.byApprovers(asked) && !t.byCharter(f) && (len(asked) == 0 || slices.Contains(asked, askedOwner))
 }
@@ -131,11 +131,26 @@ func (t *Trust) elsewhere(f *Fold, q *Asking) bool {
 // many of the approvers that its charter names.
 func (t *Trust) Approved(f *Fold, q *Asking, now time.Time) int {
 	s := t.Tally(f, q, now)
-	if t.elsewhere(f, q) {
+	if t.Elsewhere(f, q) {
 		named := func(v *Vote) bool { return slices.Contains(f.Charter.Approvers, v.Origin) }
 		s = q.by(TimeOf(now)).tally(TimeOf(now), named, func(k Key) Key { return k })
 	}
 	return int(max(q.Verdict.Quorum, 1) - s.Lacks)
+}
+
+// Answerable is how many people there are whose answer to a question would count here. More may be trusted later.
+func (t *Trust) Answerable(f *Fold, q *Asking) int64 {
+	var people []Key
+	keys := append(slices.Clone(f.Charter.Approvers), f.Charter.Owner)
+	for _, l := range t.lines {
+		keys = append(keys, l.Key)
+	}
+	for _, k := range keys {
+		if p := t.person(f, q, k); t.MayAnswer(f, q, k) && !slices.Contains(people, p) {
+			people = append(people, p)
+		}
+	}
+	return int64(len(people))
 }
 
 // person tells the people behind keys apart, who may have several: of all keys of one person it names the same. Keys

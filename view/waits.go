@@ -60,6 +60,7 @@ type Wait struct {
 	Quorum   int64           `json:"quorum,omitempty"`
 	Approved int             `json:"approved,omitempty"`
 	Expired  string          `json:"expired,omitempty"` // whose approval ran out before it was used, and when
+	Lacking  string          `json:"lacking,omitempty"` // why too few people can answer, and what to do about it
 	Stage    int64           `json:"stage,omitempty"`   // how often the question has gone to more people
 	Next     *escalation     `json:"next,omitempty"`    // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
@@ -485,8 +486,23 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	}
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
+	} else {
+		w.short(f, q, t)
 	}
 	return w
+}
+
+// short says of a question that asks for more people than there are that nobody can answer it, and what to do.
+func (w *Wait) short(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) {
+	n := t.Answerable(f, q)
+	if n >= w.Quorum || w.Quorum == 1 || t.Elsewhere(f, q) {
+		return
+	}
+	do := "change the policy, or trust more people to approve (perdure key trust)"
+	if len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner") {
+		do = "change the policy, or make it anew with --approver NAME for each of them"
+	}
+	w.Lacking = fmt.Sprintf("it needs %d people and only %d can answer: %s", w.Quorum, n, do)
 }
 
 // voter is what people call a key that answered.
@@ -518,6 +534,9 @@ func (w *Wait) Circumstances(now time.Time) string {
 	}
 	if w.Quorum > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d approved", w.Approved, w.Quorum))
+	}
+	if w.Lacking != "" {
+		parts = append(parts, phrase(w.Lacking))
 	}
 	if w.Expired != "" {
 		parts = append(parts, phrase(w.Expired))
