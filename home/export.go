@@ -66,13 +66,14 @@ type Exported struct {
 	Bytes   int64           `json:"bytes"`
 	Heads   []perdure.Hash  `json:"heads"`
 	Moved   bool            `json:"moved,omitempty"` // its seat was handed over
+	Ended   bool            `json:"ended,omitempty"` // the agent has ended: nothing goes on
 }
 
 // Text is what came of it, for people.
 func (x *Exported) Text() string {
 	text := fmt.Sprintf("%s: %s, %d bytes, depth %s, head %s\n", x.File, view.Several(x.Entries, "entry"), x.Bytes,
 		x.Depth, x.Heads[0])
-	if x.Moved {
+	if x.Moved && !x.Ended {
 		text += view.ShownName(cmp.Or(x.Name, x.Agent.Short())) +
 			" goes on where this file is imported, and no longer here; import one copy only\n"
 	}
@@ -134,7 +135,7 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		h.note("no snapshot has %d or more entries after it: the capsule has all %d", d.N, w.end.Entries)
 	}
 	return &Exported{id, a.Fold().Intent.Name, e.File, e.Form.String(), e.Depth.String(), w.end.Entries, w.end.Bodies,
-		w.size, w.end.Heads, e.Move}, nil
+		w.size, w.end.Heads, e.Move, a.Fold().Ended != nil}, nil
 }
 
 // free refuses files that are there, and folders that are not.

@@ -58,7 +58,9 @@ type SeatsTaken struct {
 func (r *SeatsTaken) String() string {
 	var text string
 	if n := int64(len(r.Agents)); n > 0 || len(r.Already) == 0 {
-		text = view.Several(n, "seat") + " taken: what must happen once is decided here now"
+		if text = "no seat taken: there is none to take here"; n > 0 {
+			text = view.Several(n, "seat") + " taken: what must happen once is decided here now"
+		}
 	}
 	if n := int64(len(r.Already)); n > 0 {
 		text += "\n" + view.Several(n, "seat") + " here already: nothing was changed"
