@@ -24,7 +24,7 @@ func foldEntries(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Ag
 		}
 	}
 	err, again := refused(entries, err)
-	if again || errors.As(err, &r) && r.Predicate == predBodyPresent.Name {
+	if again || behind(err) {
 		return foldWhole(entries, vouch)
 	}
 	return nil, err
@@ -95,6 +95,13 @@ func foldWhole(entries iter.Seq2[*Entry, error], vouch func(*Entry) bool) (*Agen
 }
 
 func bodiless(e *Entry) bool { return e.content == nil }
+
+// behind reports whether entries cannot be folded on top of others: they belong before them, or have no bodies any
+// more. It takes the whole memory, and a snapshot in it.
+func behind(err error) bool {
+	var r *Rejection
+	return errors.Is(err, ErrBehind) || errors.As(err, &r) && r.Predicate == predBodyPresent.Name
+}
 
 // resume folds a memory some bodies of which are gone: from the newest snapshot that has seen all such entries and that
 // no other entry comes before. The entries have been checked, and are in fold order. Vouch says which snapshots to

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,8 @@ import (
 // does not, it may get more of the same. It returns the agent as it is then, and how many entries were new.
 //
 // What it costs depends on what is new, unless some of it belongs before the snapshot that the agent is loaded from:
-// then the whole memory is folded. It ranges over entries several times.
+// or has no body any more: then the whole memory is folded. What another copy collected arrives without its bodies, if
+// records of collections account for them. It ranges over entries several times.
 func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
 	for try := 1; ; try++ {
 		a, added, err := t.join(ctx, s, id, entries)
@@ -49,7 +51,7 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 		fresh = lacking(entries, func(h Hash) bool { return had[h] })
 		next, err = here.applyAll(fresh)
 	}
-	if err == ErrBehind {
+	if behind(err) {
 		return t.joinEarlier(ctx, s, here, fresh)
 	}
 	if err == nil && t.Counts(here) == nil {
@@ -69,6 +71,9 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error]) (*Agent, int,
 	error) {
 	id := here.ID()
+	if err := accounted(fresh); err != nil {
+		return nil, 0, err
+	}
 	if err := Mergeable(Memory(ctx, s, id), fresh); err != nil {
 		return nil, 0, err
 	}
@@ -81,6 +86,29 @@ func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh ite
 	}
 	next, err := Load(ctx, s, id)
 	return next, added, err
+}
+
+// accounted refuses entries more of which lack their bodies than records of collections among them tell of: somebody
+// has left them out, and the memory here would no longer be whole.
+func accounted(entries iter.Seq2[*Entry, error]) error {
+	var first *Entry
+	missing := int64(0)
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if bodiless(e) {
+			first, missing = cmp.Or(first, e), missing+1
+		}
+		ev, _ := e.content.(Event)
+		p, _ := ev.Notice.(Pruned)
+		missing -= p.Entries
+	}
+	if missing > 0 {
+		return reject(predBodyPresent, first, "$.body", "absent, and no record of a collection tells of it", "the body",
+			"it was left out on the way: get the memory from a copy that has all of it")
+	}
+	return nil
 }
 
 // addTo makes entries durable that the agent lacks, if it is still what the store has, and says how many these are.

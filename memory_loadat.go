@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 )
@@ -20,8 +19,7 @@ func (a *Agent) Straight() bool {
 // unless branches lie far apart or bodies are gone.
 func (t *Trust) LoadAt(ctx context.Context, s Store, now *Agent, at *Entry) (*Agent, error) {
 	a, err := t.loadAt(ctx, s, now, at)
-	var r *Rejection
-	if errors.Is(err, ErrBehind) || errors.As(err, &r) && r.Predicate == predBodyPresent.Name {
+	if behind(err) {
 		a, err = AgentAt(Memory(ctx, s, now.ID()), at.Name)
 	}
 	if err != nil {

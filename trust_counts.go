@@ -123,7 +123,7 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	}
 	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
-	if err == ErrBehind { // some belong before what somebody vouched for: then all is judged from the beginning
+	if behind(err) { // some belong before what somebody vouched for: then all is judged from the beginning
 		a, err = t.Fold(func(yield func(*Entry, error) bool) {
 			for _, part := range []iter.Seq2[*Entry, error]{had, fresh} {
 				for e, err := range part {
