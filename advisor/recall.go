@@ -178,9 +178,13 @@ func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, name
 	return r
 }
 
-// begin begins the transcript: with the summary of what is not in it, if there is one.
+// begin begins the transcript: with the summary of what is not in it, if there is one, or with what is known of turns
+// that have expired.
 func (r *recollection) begin(f *perdure.Fold, entries []*perdure.Entry) {
 	opening := "Begin."
+	if slices.ContainsFunc(entries, expired) {
+		opening = expiredOpening(f)
+	}
 	for _, e := range entries {
 		if adv, ok := e.Content().(perdure.Advice); ok && e.Name == f.Summary {
 			opening = summaryOpening + adv.Summary
