@@ -181,7 +181,7 @@ func Nearest(typed string, of []string) (found []string) {
 }
 
 // similar reports whether somebody who typed one word may have meant the other: but for case they are the same, or
-// differ in at most two letters, and in fewer than half of them.
+// differ in at most two letters, and in fewer than half of them. Two letters that changed places are one.
 func similar(a, b string) bool {
 	_, near := likeness(a, b)
 	return near
@@ -193,20 +193,25 @@ func likeness(a, b string) (letters int, near bool) {
 	if len(x) > 64 || len(y) > 64 {
 		return 0, false
 	}
+	var before []int
 	row := make([]int, len(y)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range x {
-		last := row[0]
-		row[0] = i + 1
+		next := make([]int, len(y)+1)
+		next[0] = i + 1
 		for j := range y {
-			cost := last
+			cost := row[j]
 			if x[i] != y[j] {
 				cost++
 			}
-			last, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+			next[j+1] = min(cost, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	letters = row[len(y)]
 	return letters, letters <= min(2, (max(len(x), len(y))-1)/2)

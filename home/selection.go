@@ -36,6 +36,9 @@ func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
 		if err == nil && s == 0 {
 			err = errors.New("want the name of a state")
 		}
+		if err != nil && slices.Contains(Standings, word) {
+			err = perdure.WithHint(err, "how agents stand, as lists say it, is a standing: perdure ls --standing "+word)
+		}
 		if err != nil {
 			return f, fmt.Errorf("state: %w", err)
 		}

@@ -144,8 +144,10 @@ func tried(r *perdure.Reason) string {
 	switch r.Signal {
 	case perdure.Throttled:
 		how = " is limiting its rate"
-	case perdure.TimedOut, perdure.Silent:
+	case perdure.TimedOut:
 		how = " gave no answer in time"
+	case perdure.Silent:
+		how = " gave no answer"
 	case perdure.Failed:
 		how = " failed"
 	case perdure.OK, perdure.Partial, perdure.Incapable, perdure.Denied:

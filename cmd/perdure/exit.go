@@ -103,7 +103,8 @@ func explained(err error, command string) (message, hint string) {
 	if errors.As(err, new(*client.Problem)) && inForce.server == "" {
 		return message, hint
 	}
-	if code := exitCode(err); code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist) {
+	if code := exitCode(err); !strings.HasSuffix(command, " init") &&
+		(code == exitFailure || code == exitNotFound && !errors.Is(err, fs.ErrNotExist)) {
 		hint = beginning(hint)
 	}
 	if !strings.HasSuffix(hint, " --help") { // help is the same for every store

@@ -44,7 +44,7 @@ func ralphCommand() *cobra.Command {
 	fl.BoolVar(&x.Take, "take", false, "begin attempts again that were begun at another place, where nothing runs any "+
 		"more")
 	noCommit := fl.Bool("no-commit", false, "commit nothing to git")
-	quiet := fl.Bool("quiet", false, "do not show what the command writes")
+	quiet := fl.BoolP("quiet", "q", false, "do not show what the command writes")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if c.ArgsLenAtDash() != 0 {
 			return perdure.Invalid(fmt.Errorf("put the command behind --, as in perdure ralph -- claude -p"))

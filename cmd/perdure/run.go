@@ -21,7 +21,7 @@ func runCommand() *cobra.Command {
 	h, out := storeFlag(c).acting(), outputFlags(c)
 	p := powerFlags(c)
 	listen := liveFlag(c)
-	quiet := c.Flags().Bool("quiet", false, "do not show entries as they are written")
+	quiet := c.Flags().BoolP("quiet", "q", false, "do not show entries as they are written")
 	tries := c.Flags().Int("tries", 5, "ask an advisor that does not answer so many times, with pauses that grow")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *tries < 1 {

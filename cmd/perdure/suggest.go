@@ -98,12 +98,8 @@ func stored(text string) (end int, remote bool) {
 
 // beginning adds to a hint how to begin, where nobody has made or named a home yet.
 func beginning(hint string) string {
-	const begin = "perdure init makes a home here"
-	switch {
-	case inForce.home == nil || !inForce.home.Unmade() || strings.Contains(hint, "perdure init"):
+	if inForce.home == nil || !inForce.home.Unmade() || strings.Contains(hint, "perdure init") {
 		return hint
-	case hint == "":
-		return begin
 	}
-	return begin + "; or " + hint
+	return strings.TrimSuffix("perdure init makes a home here; or "+hint, "; or ")
 }

@@ -13,5 +13,8 @@ func PlainFlag(err error) error {
 	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
 		return errors.New(strings.Replace(text, "invalid syntax", "it is no such number", 1))
 	}
+	if text := err.Error(); strings.HasPrefix(text, "unknown shorthand flag") {
+		return errors.New(text + "; put -- before arguments that begin with -")
+	}
 	return err
 }
