@@ -45,8 +45,8 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (e *Entry, err 
 	return e, err
 }
 
-// Votable is the question with this digest, if this answer of the node's key to it would count now. Until the effect has
-// begun, whoever is asked may still deny it, whatever others have said and whatever they said themselves.
+// Votable is the question with this digest, if this answer of the node's key to it would count now. Until the effect
+// has begun, whoever is asked may still deny it, whatever others have said and whatever they said themselves.
 func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 	if n.Key == nil {
 		return nil, errNoKey

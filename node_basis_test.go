@@ -250,8 +250,8 @@ func TestWhatChangedIsNoReasonToTellTheRestAgain(t *testing.T) {
 	})
 }
 
-// TestWhatRestsOnAReadIsDroppedWhereACopyWasAskedSince: the fold holds the basis of the last advice only. The advisor is
-// asked again, with what it was told.
+// TestWhatRestsOnAReadIsDroppedWhereACopyWasAskedSince: the fold holds the basis of the last advice only. The advisor
+// is asked again, with what it was told.
 func TestWhatRestsOnAReadIsDroppedWhereACopyWasAskedSince(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

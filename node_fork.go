@@ -42,9 +42,9 @@ func (f *Fold) checkFork(g *Genesis) error {
 
 // Fork writes a new agent that begins where another was, which is given as of that point, with its state. It belongs to
 // this node's key. All of it passes what everything passes that this node writes: the guard, the schema of its state,
-// the texts it names by hash; the entries are stored at once or not at all. It begins awake: what was open there, a sleep
-// too, is for its advisor to propose again. A fork of an agent that is paused here, or
-// does not count, begins paused, so that nobody starts by a copy what was not let go on.
+// the texts it names by hash; the entries are stored at once or not at all. It begins awake: what was open there, a
+// sleep too, is for its advisor to propose again. A fork of an agent that is paused here, or does not count, begins
+// paused, so that nobody starts by a copy what was not let go on.
 func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)

@@ -386,7 +386,8 @@ func (w *work) reconcile(ctx context.Context, o Open) error {
 	cctx, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	var res Result
-	args, opened, err := seal.OpenAll(w.n.Vault, x.Args) // the tool looks for what it was told to do, not for its ciphertext
+	// the tool looks for what it was told to do, not for its ciphertext
+	args, opened, err := seal.OpenAll(w.n.Vault, x.Args)
 	if err == nil {
 		res, err = w.n.askTool(cctx, ctx, r, Call{Agent: w.a.ID(), Decision: o.Decision, Key: o.Key.String(),
 			Args: args, Again: true, Caller: w.a.fold, Opened: opened})

@@ -26,8 +26,8 @@ type Store interface {
 	// Entries yields the memory after a cursor, in the order it arrived here: parents before children. The zero Cursor
 	// is the beginning; one below that of an item is just before that item. An entry keeps its cursor, unless the
 	// memory had to be written anew (Heal, Replace, a file that was merged): who keeps a cursor keeps the name of its
-	// entry with it, and looks whether it still stands there. Of an agent the store does not hold it yields an error wrapping ErrNotFound, and so does
-	// Snapshots.
+	// entry with it, and looks whether it still stands there. Of an agent the store does not hold it yields an error
+	// wrapping ErrNotFound, and so does Snapshots.
 	Entries(ctx context.Context, id AgentID, after Cursor) iter.Seq2[Item, error]
 	// Heads returns the entries without a child, ascending, or an error wrapping ErrNotFound.
 	Heads(ctx context.Context, id AgentID) ([]Hash, error)

@@ -77,8 +77,8 @@ func (g *homeGuard) Check(body []byte) error {
 // settles is how long after a change of a folder another may bear the same time.
 const settles = 100 * time.Millisecond
 
-// refresh reads the keys, if a folder that has some has changed since: sealing data for somebody new makes one, and so do
-// a rotation of the home's own key and a new person, beside a node that runs.
+// refresh reads the keys, if a folder that has some has changed since: sealing data for somebody new makes one, and so
+// do a rotation of the home's own key and a new person, beside a node that runs.
 func (g *homeGuard) refresh(ctx context.Context) error {
 	vault := filepath.Join(g.h.Dir, vaultDir)
 	var changed [3]time.Time

@@ -29,7 +29,8 @@ func TestAKeyMadeWhileANodeRunsIsGuarded(t *testing.T) {
 	if g.Check(old) == nil {
 		t.Fatal("the key of the home is not guarded")
 	}
-	for _, where := range []string{nextKeyFile, filepath.Join(peopleDir, "ana")} { // perdure key rotate; a person for a hook
+	// a rotation, and a person for a hook
+	for _, where := range []string{nextKeyFile, filepath.Join(peopleDir, "ana")} {
 		s, err := perdure.GenerateSigner("x")
 		if err != nil {
 			t.Fatal(err)

@@ -82,8 +82,8 @@ func (o *Opened) Veil(text string) string {
 	return text
 }
 
-// Seal returns data in which every text, number and key that repeats what was opened is sealed for the same subject. The
-// same data is the same again.
+// Seal returns data in which every text, number and key that repeats what was opened is sealed for the same subject.
+// The same data is the same again.
 func (o *Opened) Seal(d canon.Data) (canon.Data, error) {
 	if o == nil || len(d) == 0 {
 		return d, nil

@@ -46,7 +46,8 @@ func TestWhatRepeatsWhatWasOpenedIsSealedAgain(t *testing.T) {
 	back := map[string]any{
 		"exact": "Bob Westing", "within": "Dear Ann \"Q\" Öst,", "both": "Bob Westing owes Ann \"Q\" Öst",
 		"number": int64(7734219), "digits": "no. 7734219", "json": `{"name":"Ann \"Q\" Öst"}`,
-		"bytes": []byte("to Bob Westing"), "list": []any{"x", "Bob Westing"}, "key": map[string]any{"Bob Westing": int64(1)},
+		"bytes": []byte("to Bob Westing"), "list": []any{"x", "Bob Westing"},
+		"key": map[string]any{"Bob Westing": int64(1)},
 	}
 	clear := dataOf(t, map[string]any{"status": int64(200), "kind": "letter", "n": int64(1), "ok": true, "none": nil})
 	result, err := opened.Seal(dataOf(t, back))

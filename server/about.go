@@ -23,7 +23,8 @@ func (s *Server) about() {
 	operation(s, health, "", func(context.Context, *home.Visitor, *struct{}) (*reply[client.Health], error) {
 		return replied[client.Health](client.Health{Status: "ok", Version: versionOr(s.Version)}, nil)
 	})
-	ready := get("/v1/ready", "show-ready", "server", "Whether the server can do its work: its store can be read, its home written")
+	ready := get("/v1/ready", "show-ready", "server",
+		"Whether the server can do its work: its store can be read, its home written")
 	ready.Security, ready.Errors = health.Security, []int{http.StatusServiceUnavailable}
 	operation(s, ready, "", s.ready)
 }

@@ -18,7 +18,8 @@ type countedStore struct {
 	entries int
 }
 
-func (s *countedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+func (s *countedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
 	return func(yield func(perdure.Item, error) bool) {
 		for item, err := range s.MemStore.Entries(ctx, id, after) {
 			if s.entries++; !yield(item, err) {
@@ -107,7 +108,8 @@ func TestLittleIsTakenForAReaderAtATime(t *testing.T) {
 		}
 	}
 	if read != all || s.entries-before > all+parts || parts < 10 {
-		t.Errorf("a reader got %d of %d entries in %d parts, for which %d were read", read, all, parts, s.entries-before)
+		t.Errorf("a reader got %d of %d entries in %d parts, for which %d were read", read, all, parts,
+			s.entries-before)
 	}
 	if p, ok := topic.place(r.place.Cursor, r.place.Mark()); !ok || p.Mark() != topic.end.Mark() {
 		t.Errorf("the store ends at %v, the row at %v", r.place, topic.end)

@@ -40,7 +40,8 @@ func testCursor(t *testing.T, s *suite) {
 			t.Fatalf("cursor %d is %d after %d: want ascending", i, item.Cursor, all[i-1].Cursor)
 		}
 		if from := items(t, s, a.ID(), item.Cursor-1); len(from) != len(all)-i || from[0].Name != item.Name {
-			t.Fatalf("from just before cursor %d (entry %d) on: %d entries, want it and the %d that follow", item.Cursor,
+			t.Fatalf("from just before cursor %d (entry %d) on: %d entries, want it and the %d that follow",
+				item.Cursor,
 				i, len(from), len(all)-i-1)
 		}
 		rest := items(t, s, a.ID(), item.Cursor)

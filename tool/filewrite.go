@@ -33,7 +33,8 @@ func (a *writeArgs) content() ([]byte, error) {
 func (f files) changeable(name string, itself bool) error {
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Join(f.dir, filepath.FromSlash(name))), "/") {
 		if part = strings.ToLower(part); part == ".git" || part == "git~1" {
-			return fmt.Errorf("%s is git's: its files name programs that git runs, and are not written by this tool", name)
+			return fmt.Errorf("%s is git's: such files name programs that git runs, so no tool for files writes them",
+				name)
 		}
 	}
 	return f.allowed(name, itself)

@@ -339,8 +339,8 @@ func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(
 // Place is where the follower stands.
 func (w *Follower) Place() Place { return w.place }
 
-// FollowBehind is a follower that stands behind a cursor. What an entry refers to is known from the last snapshot before
-// it on.
+// FollowBehind is a follower that stands behind a cursor. What an entry refers to is known from the last snapshot
+// before it on.
 func FollowBehind(ctx context.Context, s perdure.Store, id perdure.AgentID, after perdure.Cursor) (*Follower, error) {
 	w := Follow(s, id)
 	for snap, err := range s.Snapshots(ctx, id) {

@@ -27,6 +27,10 @@ var ErrReordered = errors.New("the memory was written anew, in another order")
 // MarkDigits is how long a mark is.
 const MarkDigits = 16
 
+// maxHeads is how many heads a place knows: the last to arrive. Memories with thousands of them cost no more; that one
+// of those was written anew shows by these.
+const maxHeads = 32
+
 // Mark stands for everything up to the place; empty: for nothing.
 func (p Place) Mark() string {
 	if len(p.heads) == 0 {
@@ -50,6 +54,7 @@ func (p Place) Past(item perdure.Item) Place {
 			heads = append(heads, h)
 		}
 	}
+	heads = heads[max(0, len(heads)-maxHeads+1):]
 	return Place{item.Cursor, append(heads, item.Name)}
 }
 

@@ -120,9 +120,9 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// plainIndex refuses an index that has anything but files and folders in it. The folder may have come from a stranger, by
-// git or on a stick: what is written to a link in it would go to whatever file the stranger chose, and a pipe would hold
-// everybody up.
+// plainIndex refuses an index that has anything but files and folders in it. The folder may have come from a stranger,
+// by git or on a stick: what is written to a link in it would go to whatever file the stranger chose, and a pipe would
+// hold everybody up.
 func plainIndex(dir string) error {
 	index := filepath.Join(dir, indexDir)
 	err := filepath.WalkDir(index, func(path string, d fs.DirEntry, err error) error {

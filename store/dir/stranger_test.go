@@ -125,10 +125,10 @@ func TestAKeyThatIsTrustedLaterLetsItsCopyIn(t *testing.T) {
 	}
 }
 
-// TestAStrangersIndexIsNotWrittenThrough has links and a folder in the place of the files of the index: a folder that came
-// by git or on a stick holds whatever a stranger put there.
+// TestAStrangersIndexIsNotWrittenThrough has links and a folder in the place of the files of the index: a folder that
+// came by git or on a stick holds whatever a stranger put there.
 func TestAStrangersIndexIsNotWrittenThrough(t *testing.T) {
-	for _, name := range []string{"", "journal", "bell", "lock", "arrivals", "arrivals.lock", "place", "rows", "nodes"} {
+	for _, name := range []string{"", journalName, bellName, lockName, arrivalsName, "place", "rows", "nodes"} {
 		for _, looks := range []bool{true, false} {
 			folder, outside := t.TempDir(), t.TempDir()
 			target := filepath.Join(outside, "mine")

@@ -234,8 +234,8 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	p.git("config", "filter.x.required", "true")
 	p.git("config", "filter.y.process", touch("process"))
 	for name, text := range map[string]string{".git/info/attributes": "a.md filter=x\nb.md filter=y\n",
-		".git/hooks/post-index-change": "#!/bin/sh\n" + touch("hook"), ".git/hooks/reference-transaction": "#!/bin/sh\n" +
-			touch("hook")} {
+		".git/hooks/post-index-change":     "#!/bin/sh\n" + touch("hook"),
+		".git/hooks/reference-transaction": "#!/bin/sh\n" + touch("hook")} {
 		path := filepath.Join(p.Dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
