@@ -502,7 +502,11 @@ func (w *Wait) short(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) {
 	if len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner") {
 		do = "change the policy, or make it anew with --approver NAME for each of them"
 	}
-	w.Lacking = fmt.Sprintf("it needs %d people and only %d can answer: %s", w.Quorum, n, do)
+	can := fmt.Sprintf("only %d can answer", n)
+	if n == 0 {
+		can = "nobody can answer"
+	}
+	w.Lacking = fmt.Sprintf("it needs %d people, and %s: %s", w.Quorum, can, do)
 }
 
 // voter is what people call a key that answered.

@@ -213,7 +213,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 					"2000-01-04 00:00 UTC (in 3d)")
 			time.Sleep(time.Hour)
 			s.run()
-			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; it needs 2 people and only 0 " +
+			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; it needs 2 people, and nobody " +
 				"can answer: change the policy, or trust more people to approve (perdure key trust); escalated once; " +
 				"lapses 2000-01-04 00:00 UTC (in 2d23h)")
 		},
