@@ -261,8 +261,8 @@ func (h *Home) lostKey(ctx context.Context) error {
 	}
 	path := filepath.Join(h.Dir, KeyFile)
 	return perdure.WithHint(fmt.Errorf("the key of this home is gone from %s: %s", path, why),
-		"put it back from a backup; if it is lost for good, perdure key new makes another, which owns none of the "+
-			"agents that are here")
+		"put it back from a backup; if it is lost for good, perdure key accept and then perdure key new make another, "+
+			"which owns none of the agents that are here")
 
 }
 
