@@ -80,7 +80,7 @@ func (l Local) passes(ctx context.Context, id perdure.AgentID, scope string) boo
 	if scope == "" || scope == perdure.AnyScope {
 		return true
 	}
-	a, err := l.Desk.load(ctx, id)
+	a, err := l.Desk.Load(ctx, id)
 	return err == nil && perdure.InScope(a.Fold().Charter.Scope, scope)
 }
 

@@ -53,7 +53,7 @@ func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
 	if v.MayEverywhere(VerbMemory) {
 		return true
 	}
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return v.Everything() &&
 			!errors.Is(err, perdure.ErrNotFound) // what is wrong with it is said to those who see all
@@ -69,7 +69,7 @@ func (d *Desk) Agent(ctx context.Context, v *Visitor, arg string) (*perdure.Agen
 	if err != nil {
 		return nil, err
 	}
-	return d.load(ctx, id)
+	return d.Load(ctx, id)
 }
 
 // Point is an agent now, or at a point in its memory, if it is there for the visitor.
@@ -80,7 +80,7 @@ func (d *Desk) Point(ctx context.Context, v *Visitor, arg string) (*Point, error
 		return nil, err
 	}
 	if ref == "" && name == arg {
-		a, err := d.load(ctx, id)
+		a, err := d.Load(ctx, id)
 		return &Point{Agent: a}, err
 	}
 	return FindPoint(ctx, d.Home, d.Store, id.String()+"@"+ref)
@@ -103,11 +103,6 @@ func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestio
 
 // Load is an agent, whoever asks: what the node holds of it, while that is all there is, else derived anew.
 func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
-	return d.load(ctx, id)
-}
-
-// load is what the node holds of an agent, while that is all there is, else derived anew.
-func (d *Desk) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
 	if a, err := d.Node.Load(ctx, id); err == nil {
 		return a, nil
 	}

@@ -134,7 +134,7 @@ func (d *Desk) mayAdd(ctx context.Context, v *Visitor, id perdure.AgentID) error
 	if err := v.May(VerbImport); err != nil || v.Everything() && v.grants == nil {
 		return err
 	}
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if errors.Is(err, perdure.ErrNotFound) {
 		return err
 	}

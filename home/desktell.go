@@ -36,7 +36,7 @@ func (d *Desk) verb(
 		return nil, err
 	}
 	defer done()
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perd
 	before bool, err error) {
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
 	if ev.ID != "" || v.grants != nil {
-		a, err := d.load(ctx, id)
+		a, err := d.Load(ctx, id)
 		if err != nil {
 			return nil, false, err
 		}

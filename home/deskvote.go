@@ -185,7 +185,7 @@ func (d *Desk) unanswered(ctx context.Context, v *Visitor, id perdure.AgentID, v
 	if v.Link == nil || v.Person == nil {
 		return nil
 	}
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ func (d *Desk) NewLink(
 // Evidence is the entries by which an effect that is asked about was proposed and decided: whoever signs an answer
 // elsewhere sees in them what the digest stands for.
 func (d *Desk) Evidence(ctx context.Context, id perdure.AgentID, decision perdure.Hash) ([]*perdure.Entry, error) {
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}

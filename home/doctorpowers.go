@@ -1,7 +1,6 @@
 package home
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,11 +48,16 @@ func (d *Doctor) strays() {
 			strings.Contains(name, ".new-"):
 			d.say("stray", Odd, "remove "+path+" if no perdure is running",
 				"%s was left by something that was cut short", path)
-		case !d.h.Knows(name) && !bytes.Contains(said, []byte(name)):
+		case !d.h.Knows(name) && !mentions(said, name):
 			d.say("stray", Odd, "move it elsewhere: agents, keys and what decides are here",
 				"%s does not belong in a home, and node.yaml does not name it", path)
 		}
 	}
+}
+
+// mentions reports whether a text has a name as a word of its own.
+func mentions(text []byte, name string) bool {
+	return regexp.MustCompile(`(^|[^\pL\pN_.-])` + regexp.QuoteMeta(name) + `($|[^\pL\pN_.-])`).Match(text)
 }
 
 // accepted says whether what the home decides counts.

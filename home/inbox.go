@@ -82,7 +82,7 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 			continue
 		}
 		err := v.may(verb)
-		if a, unread := d.load(ctx, w.Agent); err == nil && unread == nil {
+		if a, unread := d.Load(ctx, w.Agent); err == nil && unread == nil {
 			err = v.MayIn(verb, a.Fold().Charter.Scope)
 		}
 		if err != nil {

@@ -94,7 +94,7 @@ func (l Local) heldThere(ctx context.Context, p *Peer, id perdure.AgentID, r *ex
 		return r.Held, nil
 	}
 	d := l.Desk
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ func (l Local) heldThere(ctx context.Context, p *Peer, id perdure.AgentID, r *ex
 // giveSeat hands the seat of an agent over to a node elsewhere.
 func (l Local) giveSeat(ctx context.Context, id perdure.AgentID, to perdure.Key) error {
 	d := l.Desk
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return err
 	}

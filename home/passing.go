@@ -75,7 +75,7 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 	if depth != perdure.Full {
 		return "only a part of its memory is here: " + depth.Words(), nil
 	}
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return "", err
 	}

@@ -357,7 +357,7 @@ func (w *peering) offload(ctx context.Context, p *Peer, s *Standing, id perdure.
 	if err != nil || needs == "" || !about.Has(needs) {
 		return nil, nil // what does not count here is not worked on
 	}
-	a, err := d.load(ctx, id)
+	a, err := d.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}

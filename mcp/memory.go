@@ -90,7 +90,7 @@ func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 		if err != nil || r.HidesListed(l) {
 			return true
 		}
-		a, err := s.load(ctx, l.Agent)
+		a, err := s.Desk.Load(ctx, l.Agent)
 		if err != nil {
 			return workspace.Keeps(l.Kind)
 		}

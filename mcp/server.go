@@ -183,23 +183,15 @@ func (s *Server) find(ctx context.Context, arg string) (*perdure.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.load(ctx, id)
+	return s.Desk.Load(ctx, id)
 }
 
 // shows reports whether a client is shown an agent; to others it is as if it were not there.
 func (s *Server) shows(ctx context.Context) func(perdure.AgentID) bool {
 	return func(id perdure.AgentID) bool {
-		a, err := s.load(ctx, id)
+		a, err := s.Desk.Load(ctx, id)
 		return err != nil || !s.hides(ctx, a)
 	}
-}
-
-// load is an agent as this home sees it: what the node holds of it, while that is all there is, else derived anew.
-func (s *Server) load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, error) {
-	if a, err := s.Node.Load(ctx, id); err == nil {
-		return a, nil
-	}
-	return s.Home.Load(ctx, s.Store, id)
 }
 
 // point is an agent now, or at a point in its memory.

@@ -149,7 +149,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 
 // standing is an agent, and how people see it.
 func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Agent, string, error) {
-	a, err := s.load(ctx, id)
+	a, err := s.Desk.Load(ctx, id)
 	if err != nil {
 		return nil, "", err
 	}

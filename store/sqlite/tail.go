@@ -152,8 +152,12 @@ func tailOf(c *conn, key int64) (rids []int64, err error) {
 
 // strays adds the rows after those that can be read to rids, from every page there is.
 func (n *note) strays(c *conn, rids []int64) ([]int64, error) {
-	if c.strays == nil || c.strays.lost != n.lost {
-		found := &strays{lost: n.lost}
+	version, err := c.dataVersion()
+	if err != nil {
+		return nil, err
+	}
+	if c.strays == nil || c.strays.lost != n.lost || c.strays.version != version {
+		found := &strays{lost: n.lost, version: version}
 		err := eachRecord(c, func(rid int64, v []value) {
 			if isLog(rid, v) && rid >= n.lost && !v[1].null() && *v[1].number == n.rest {
 				found.rids = append(found.rids, rid)
@@ -170,8 +174,9 @@ func (n *note) strays(c *conn, rids []int64) ([]int64, error) {
 
 // strays are the rows of the agent that wrote last which were looked for page by page.
 type strays struct {
-	lost int64 // from here on
-	rids []int64
+	lost    int64  // from here on
+	version uint32 // of the file
+	rids    []int64
 }
 
 // note writes the note of the rows after mark, unless the one that is written says it.
