@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Join adds entries of another copy to an agent that is in a store, all or none: parents come before children, and what
@@ -71,7 +72,11 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error]) (*Agent, int,
 	error) {
 	id := here.ID()
-	if err := accounted(fresh); err != nil {
+	by := t
+	if t.Counts(here) != nil {
+		by = nil // nothing is done for it, whatever its author dropped
+	}
+	if err := accounted(fresh, by.Dropped(here.fold.Charter)); err != nil {
 		return nil, 0, err
 	}
 	if err := Mergeable(Memory(ctx, s, id), fresh); err != nil {
@@ -88,9 +93,28 @@ func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh ite
 	return next, added, err
 }
 
+// Dropped tells of entries, parents before children, how many bodies each accounts for as the record of a collection
+// that counts here: one by the owner the charter names, by whom that handed the agent to, or by somebody trusted to own
+// it. Others could pass on a memory without its bodies, and say that it is whole. A nil Trust believes all.
+func (t *Trust) Dropped(c Charter) func(*Entry) int64 {
+	owners := []Key{c.Owner}
+	return func(e *Entry) int64 {
+		owner := slices.Contains(owners, e.Origin)
+		if k, ok := e.keyChange(); ok && owner && !k.Owner.IsZero() {
+			owners = withKey(owners, k.Owner)
+		}
+		ev, _ := e.content.(Event)
+		p, _ := ev.Notice.(Pruned)
+		if t == nil || owner || p.Entries > 0 && t.Allows(e.Origin, MayOwn, c.Scope) {
+			return p.Entries
+		}
+		return 0
+	}
+}
+
 // accounted refuses entries more of which lack their bodies than records of collections among them tell of: somebody
 // has left them out, and the memory here would no longer be whole.
-func accounted(entries iter.Seq2[*Entry, error]) error {
+func accounted(entries iter.Seq2[*Entry, error], dropped func(*Entry) int64) error {
 	var first *Entry
 	missing := int64(0)
 	for e, err := range entries {
@@ -100,12 +124,11 @@ func accounted(entries iter.Seq2[*Entry, error]) error {
 		if bodiless(e) {
 			first, missing = cmp.Or(first, e), missing+1
 		}
-		ev, _ := e.content.(Event)
-		p, _ := ev.Notice.(Pruned)
-		missing -= p.Entries
+		missing -= dropped(e)
 	}
 	if missing > 0 {
-		return reject(predBodyPresent, first, "$.body", "absent, and no record of a collection tells of it", "the body",
+		return reject(predBodyPresent, first, "$.body", "absent, and no record of a collection by its owner tells of "+
+			"it", "the body",
 			"it was left out on the way: get the memory from a copy that has all of it")
 	}
 	return nil

@@ -84,6 +84,7 @@ type importing struct {
 	sick  error // why the store cannot read the agent; nil: it can
 
 	absent, dropped int64 // how many bodies are not there, and how many of them the memory says were dropped
+	droppedBy       func(*perdure.Entry) int64
 	size            int64
 	fold            perdure.Hash
 	agent           *perdure.Agent // as validated; nil after shallow validation
@@ -206,12 +207,16 @@ func (im *importing) look() error {
 	return im.ctx.Err()
 }
 
-// note counts the bodies that are absent, and those of which the memory says that they were dropped.
+// note counts the bodies that are absent, and those of which the memory says that they were dropped, by whoever may.
 func (im *importing) note(e *perdure.Entry) {
+	if im.droppedBy == nil {
+		g, _ := e.Content().(perdure.Genesis)
+		im.droppedBy = im.o.Trust.Dropped(g.Charter)
+	}
 	if e.Content() == nil {
 		im.absent++
 	}
-	im.dropped += droppedBy(e)
+	im.dropped += im.droppedBy(e)
 }
 
 // entries reads the capsule from its beginning.
