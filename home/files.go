@@ -67,7 +67,7 @@ func (h *Home) personIn(ctx context.Context, w *workspace.Workspace, x *Folder) 
 	}
 	node.Key = key
 	theirs := &workspace.Workspace{Store: w.Store, Node: node, Index: w.Index, Vault: w.Vault, Allow: w.Allow,
-		Holds: w.Holds, Scope: w.Scope}
+		Holds: w.Holds, Resolve: w.Resolve, Scope: w.Scope}
 	a, err := node.Load(ctx, x.Reader.Agent())
 	if err != nil {
 		return nil, err

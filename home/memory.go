@@ -56,7 +56,7 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 		return nil, err
 	}
 	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n.Key.Key()),
-		Holds: &checker{home: h, node: n, policy: set}}
+		Holds: &checker{home: h, node: n, policy: set}, Resolve: resolver(s)}
 	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
 	}
@@ -65,6 +65,13 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	}
 	w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
 	return w, err
+}
+
+// resolver finds agents of a store by their names.
+func resolver(s perdure.Store) func(context.Context, string, func(perdure.AgentID) bool) (perdure.AgentID, error) {
+	return func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
+		return FindShown(ctx, s, arg, shows)
+	}
 }
 
 // UseWorkspace opens the store and its documents, calls f and closes both.

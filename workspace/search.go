@@ -142,23 +142,34 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 	if s.Agent == "" {
 		return f, nil
 	}
-	err = r.Index.db.QueryRowContext(ctx, "SELECT id FROM agent WHERE called=?1 OR lower(hex(name)) LIKE ?2 ORDER BY "+
-		"called=?1 DESC LIMIT 1",
-		s.Agent, prefixOf(s.Agent)).Scan(&f.only)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q", clip(s.Agent, maxTitle))),
-			"see perdure ls")
-	}
+	f.only, err = r.rowOf(ctx, s.Agent)
 	return f, err
 }
 
-// prefixOf is a pattern for ids that begin so; one that fits nothing if it is no beginning of an id.
-func prefixOf(arg string) string {
-	arg = strings.ToLower(arg)
-	if len(arg) < 4 || strings.Trim(arg, "0123456789abcdef") != "" {
-		return "-"
+// nothing is the row of an agent of which the index has nothing.
+const nothing = -1
+
+// rowOf is the row of an agent that the reader names. One it knows nothing of is as one that is not there.
+func (r *Reader) rowOf(ctx context.Context, arg string) (row int64, err error) {
+	if r.Resolve == nil {
+		return 0, errors.New("agents are not known by their names here")
 	}
-	return arg + "%"
+	var shows func(perdure.AgentID) bool
+	if !r.agent.IsZero() {
+		shows = func(id perdure.AgentID) bool {
+			a, err := r.Node.Load(ctx, id)
+			return err == nil && !r.Hides(a)
+		}
+	}
+	id, err := r.Resolve(ctx, arg, shows)
+	if err != nil {
+		return 0, err
+	}
+	err = r.Index.row(ctx, "SELECT id FROM agent WHERE name=?", []any{id[:]}, &row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nothing, nil
+	}
+	return row, err
 }
 
 // searching is how texts are looked for by their words.

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -128,6 +129,42 @@ func TestSearchesAreFiltered(t *testing.T) {
 	}
 	if found := w.find(r, "机器"); len(found) != 1 || found[0].Path != "plans/b.md" {
 		t.Errorf("characters without spaces: %v", snippets(found))
+	}
+}
+
+// A search of one agent is of the one that is meant. Of several of one name none is taken, and one that the reader
+// knows nothing of is as one that is not there.
+func TestSearchesOfAnAgentAreOfTheOneThatIsMeant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	of := func(r *workspace.Reader, agent string) ([]*workspace.Found, error) {
+		return r.Find(t.Context(), workspace.Search{Text: "widget", Agent: agent})
+	}
+	first, second := w.tell("ann: the widget is late"), w.tell("bob: the widget is lost")
+	_, err := of(w.Owner(), "talk")
+	if !errors.Is(err, perdure.ErrInvalid) || !strings.Contains(err.Error(), first.Short()) ||
+		!strings.Contains(err.Error(), second.Short()) {
+		t.Errorf("of two agents of that name: %v, want both named", err)
+	}
+	for _, id := range []string{second.String(), second.Short()} {
+		if found, err := of(w.Owner(), id); err != nil || len(found) != 1 || found[0].Agent != second {
+			t.Errorf("of %s: %v, %v", id, snippets(found), err)
+		}
+	}
+	out := w.in("outsider", "elsewhere")
+	for _, agent := range []string{"talk", first.String(), first.Short(), "coder"} {
+		_, err := of(out, agent)
+		if want := fmt.Sprintf("there is no agent %q", agent); err == nil || err.Error() != want ||
+			!errors.Is(err, perdure.ErrNotFound) {
+			t.Errorf("of %s, to one that does not see it: %v, want %s", agent, err, want)
+		}
+	}
+	if found, err := of(w.in("mate", "acme/ops"), first.Short()); err != nil || len(found) != 1 {
+		t.Errorf("of %s, to a team mate: %v, %v", first.Short(), snippets(found), err)
+	}
+	quiet := w.as("quiet")
+	if found, err := of(quiet, "quiet"); err != nil || len(found) != 0 {
+		t.Errorf("of one that said nothing: %v, %v", snippets(found), err)
 	}
 }
 

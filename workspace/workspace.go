@@ -26,6 +26,9 @@ type Workspace struct {
 	// Allow is what policy answers to a role that wants to read or write; nil denies everything to roles. The owner is
 	// not asked.
 	Allow func(role *perdure.Agent, a Access) perdure.Verdict
+	// Resolve is the agent that a name or the beginning of an id means, among those that are shown; nil shows all.
+	// Without it, no search is of one agent.
+	Resolve func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error)
 	// Holds finds out whether a check still holds; nil: nothing is checked.
 	Holds Holder
 	// Embed adds search by meaning; nil: words alone.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/store/sqlite"
@@ -71,6 +72,9 @@ func worldOf(t *testing.T, s perdure.Store, key *perdure.Signer, index string) *
 		Scope: perdure.AnyScope})
 	n := &perdure.Node{Store: s, Key: key, Trust: trust}
 	w := &workspace.Workspace{Store: s, Node: n, Index: ix, Allow: allow(policy.Default())}
+	w.Resolve = func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
+		return home.FindShown(ctx, s, arg, shows)
+	}
 	return &world{w, t, key, s}
 }
 
@@ -148,5 +152,3 @@ func each(t *testing.T, f func(t *testing.T, w *world)) {
 		})
 	}
 }
-
-var _ = context.Background
