@@ -32,21 +32,36 @@ const (
 // maxDeeds is how many are kept; all of them are in memory.
 const maxDeeds = 1000
 
-// follow brings what is known of a memory's deeds up to date. It reads what is new.
+// follow brings what is known of a memory's deeds up to date. It reads what is new; all of a memory that was written
+// anew, in another order.
 func (f *Folder) follow(ctx context.Context) error {
 	var after perdure.Cursor
-	if err := f.State.db.QueryRowContext(ctx, "SELECT cursor FROM folder WHERE id=?", f.id).Scan(&after); err != nil {
+	var mark string
+	if err := f.State.db.QueryRowContext(ctx, "SELECT cursor, mark FROM folder WHERE id=?", f.id).Scan(&after,
+		&mark); err != nil {
 		return err
 	}
-	deeds, end, err := f.deedsAfter(ctx, after)
-	if err != nil || end == after {
+	w, err := view.FollowMarked(ctx, f.Reader.Store, f.Reader.Agent(), after, mark)
+	if errors.Is(err, view.ErrReordered) {
+		w, err = view.Follow(f.Reader.Store, f.Reader.Agent()), nil
+	}
+	if err != nil {
 		return err
 	}
+	deeds, err := deedsAfter(ctx, w)
+	if end := w.Place(); err != nil || end.Cursor == after && end.Mark() == mark {
+		return err
+	}
+	return f.keepDeeds(ctx, deeds, w.Place())
+}
+
+// keepDeeds adds those deeds that are not known yet, and remembers up to where they are known.
+func (f *Folder) keepDeeds(ctx context.Context, deeds []deed, end view.Place) error {
 	tx, err := f.State.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	for _, d := range deeds {
+	for _, d := range deeds[max(0, len(deeds)-maxDeeds):] {
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "INSERT OR IGNORE INTO deed(folder, at, kind, what, told, files, entry, "+
 				"failing) VALUES(?,?,?,?,?,?,?,?)", f.id, int64(d.at), d.kind, d.what, d.told, d.files, d.entry[:],
@@ -58,7 +73,8 @@ func (f *Folder) follow(ctx context.Context) error {
 			"folder=?1)-?2", f.id, maxDeeds)
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "UPDATE folder SET cursor=? WHERE id=?", int64(end), f.id)
+		_, err = tx.ExecContext(ctx, "UPDATE folder SET cursor=?, mark=? WHERE id=?", int64(end.Cursor), end.Mark(),
+			f.id)
 	}
 	if err != nil {
 		return errors.Join(err, tx.Rollback())
@@ -66,29 +82,19 @@ func (f *Folder) follow(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// deedsAfter are the deeds of the role's memory after a cursor.
-func (f *Folder) deedsAfter(ctx context.Context, after perdure.Cursor) (deeds []deed, end perdure.Cursor, err error) {
-	w, err := view.FollowBehind(ctx, f.Reader.Store, f.Reader.Agent(), after)
-	if err != nil {
-		return nil, after, err
-	}
+// deedsAfter are the deeds of a memory that a follower has not read.
+func deedsAfter(ctx context.Context, w *view.Follower) (deeds []deed, err error) {
 	reads := map[perdure.Hash]bool{} // decisions that only look
-	end = after
-	tell := w.Told()
-	for item, err := range f.Reader.Store.Entries(ctx, f.Reader.Agent(), after) {
-		if err != nil {
-			return nil, after, err
-		}
-		end = item.Cursor
-		line := tell.Line(item.Entry)
+	err = w.Next(ctx, func(line view.Line) error {
 		if b, ok := line.Body.(perdure.Decision); ok && b.Effect == perdure.Read {
-			reads[item.Name] = true
+			reads[line.Entry] = true
 		}
 		if d, ok := deedOf(&line, reads); ok {
 			deeds = append(deeds, d)
 		}
-	}
-	return deeds, end, nil
+		return nil
+	})
+	return deeds, err
 }
 
 // deedOf is what a line says that is worth a commit.

@@ -33,20 +33,34 @@ func needGit(t *testing.T) {
 	}
 }
 
-func TestCommitsSayWhatHappened(t *testing.T) {
+// committing is a person whose folder is committed to git, in a test beside others.
+func committing(t *testing.T) *person {
+	t.Helper()
 	t.Parallel()
 	needGit(t)
 	p := newWorld(t, "ann").person(0)
 	p.Git = true
-	p.write("agents/coder/a.md", "a\n")
-	o, err := p.Reader.Open(t.Context())
+	return p
+}
+
+// session opens a session of the role and closes it.
+func (p *person) session(title string) (path string) {
+	p.w.t.Helper()
+	o, err := p.Reader.Open(p.w.t.Context())
+	if err == nil {
+		_, err = p.Reader.Close(p.w.t.Context(), workspace.Closing{Session: o.Session, Title: title,
+			Happened: "It floats."})
+	}
 	if err != nil {
-		t.Fatal(err)
+		p.w.t.Fatal(err)
 	}
-	if _, err := p.Reader.Close(t.Context(), workspace.Closing{Session: o.Session, Title: "Built the boat",
-		Happened: "It floats."}); err != nil {
-		t.Fatal(err)
-	}
+	return o.Session
+}
+
+func TestCommitsSayWhatHappened(t *testing.T) {
+	p := committing(t)
+	p.write("agents/coder/a.md", "a\n")
+	p.session("Built the boat")
 	if r := p.sync(); r.Commit == "" {
 		t.Fatalf("nothing was committed: %+v", r)
 	}
@@ -79,10 +93,8 @@ func TestCommitsSayWhatHappened(t *testing.T) {
 
 // Watching, what agents write waits for something that is worth a commit.
 func TestCommitsWaitForAReason(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
-	p.Git, p.watched = true, true
+	p := committing(t)
+	p.watched = true
 	p.write("agents/coder/a.md", "a\n")
 	if r := p.sync(); r.Commit != "" {
 		t.Errorf("a note was committed: %v", r)
@@ -95,15 +107,12 @@ func TestCommitsWaitForAReason(t *testing.T) {
 
 // What people have staged stays theirs, and what is not of memory is never committed.
 func TestCommitsAreOfMemoryAlone(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
+	p := committing(t)
 	top := filepath.Dir(p.Dir)
 	q := &person{&Folder{Dir: top}, p.w}
 	q.git("init", "-q")
 	q.save("code.go", "package x\n")
 	q.git("add", "code.go")
-	p.Git = true
 	p.write("agents/coder/a.md", "a\n")
 	p.sync()
 	if got := q.git("ls-tree", "-r", "--name-only", "HEAD"); strings.Contains(got, "code.go") ||
@@ -117,10 +126,7 @@ func TestCommitsAreOfMemoryAlone(t *testing.T) {
 
 // A folder that git put back to an earlier commit is not taken for what people want.
 func TestGitMovesNothingInMemory(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
-	p.Git = true
+	p := committing(t)
 	p.write("agents/coder/a.md", "a\n")
 	p.sync()
 	p.write("agents/coder/a.md", "a\nb\n")
@@ -152,10 +158,7 @@ func TestGitMovesNothingInMemory(t *testing.T) {
 
 // What agents wrote and nobody committed yet is not lost when a person has git drop what is not committed.
 func TestGitTakesNothingBack(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
-	p.Git = true
+	p := committing(t)
 	p.write("agents/coder/a.md", "a\n")
 	p.sync()
 	p.watched = true
@@ -172,10 +175,7 @@ func TestGitTakesNothingBack(t *testing.T) {
 
 // A clone of the repository alone gives back the documents, with what is known of them, to a home that knows nothing.
 func TestACloneGivesTheDocumentsBack(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
-	p.Git = true
+	p := committing(t)
 	p.write("agents/coder/TASKS.md", "# Now\n\n- [x] one\n- [ ] two\n")
 	p.write("agents/coder/current-state.md", "all is well\n")
 	p.write("agents/coder/learnings/2026-10.md", "- a\n")
@@ -186,14 +186,7 @@ func TestACloneGivesTheDocumentsBack(t *testing.T) {
 		Visibility: &workspace.Visibility{Tier: workspace.Public}}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := p.Reader.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Reader.Close(t.Context(), workspace.Closing{Session: o.Session, Title: "Built the boat",
-		Happened: "It floats."}); err != nil {
-		t.Fatal(err)
-	}
+	session := p.session("Built the boat")
 	p.sync()
 	p.save(progressName, p.texts()[progressName]+"a note of ann\n")
 	p.sync()
@@ -203,7 +196,7 @@ func TestACloneGivesTheDocumentsBack(t *testing.T) {
 	}
 	q.sync()
 	for _, path := range []string{"agents/coder/TASKS.md", "agents/coder/current-state.md", "plans/sail.md",
-		"agents/coder/learnings/2026-10.md", "agents/coder/learnings/2026-11.md", "decisions/x.md", o.Session} {
+		"agents/coder/learnings/2026-10.md", "agents/coder/learnings/2026-11.md", "decisions/x.md", session} {
 		was, is := p.read(path), q.read(path)
 		if is.Text != was.Text || is.Title != was.Title && was.Title != "Learnings" || is.Kind != was.Kind &&
 			was.Kind != workspace.KindNote || is.Visibility.Tier != was.Visibility.Tier {
@@ -221,10 +214,7 @@ func TestACloneGivesTheDocumentsBack(t *testing.T) {
 
 // Whoever can write to the folder of memory is not who syncs it: what git would run there is not run.
 func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	p := newWorld(t, "ann").person(0)
-	p.Git = true
+	p := committing(t)
 	p.write("agents/coder/a.md", "a\n")
 	p.sync()
 	ran := filepath.Join(t.TempDir(), "ran")

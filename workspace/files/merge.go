@@ -11,6 +11,8 @@ const (
 	markMemory = "<<<<<<< in memory"
 	markMiddle = "======="
 	markFile   = ">>>>>>> in the file"
+	markOne    = "<<<<<<< one version in memory" // of a document that has several, whether or not there is a file
+	markOther  = ">>>>>>> another version in memory"
 )
 
 // merge brings two texts together that were made of one: what either changed is changed, what both added is added
@@ -45,7 +47,7 @@ func ended(text string) bool { return strings.HasSuffix(text, "\n") }
 // merger merges lists: the lines of a text, or the words of a line.
 type merger struct {
 	lines    bool
-	apart    bool // what only one says is between marks, too
+	apart    bool // both are versions in memory, and what only one says is between marks, too
 	conflict bool
 	out      []string
 }
@@ -220,9 +222,13 @@ func (m *merger) clash(a, b []string) {
 		end++
 	}
 	m.conflict = true
-	m.out = append(append(m.out, a[:begin]...), markMemory)
+	first, last := markMemory, markFile
+	if m.apart {
+		first, last = markOne, markOther
+	}
+	m.out = append(append(m.out, a[:begin]...), first)
 	m.out = append(append(m.out, a[begin:len(a)-end]...), markMiddle)
-	m.out = append(append(m.out, b[begin:len(b)-end]...), markFile)
+	m.out = append(append(m.out, b[begin:len(b)-end]...), last)
 	m.out = append(m.out, a[len(a)-end:]...)
 }
 

@@ -94,7 +94,7 @@ func scribble(r *rand.Rand, base []string, who string) (lines, wrote []string) {
 func TestVersionsBesideEachOtherAreBothShown(t *testing.T) {
 	t.Parallel()
 	got := beside([]string{"a\nb\nc\n", "a\nd\nc\n"})
-	if want := "a\n" + markMemory + "\nb\n" + markMiddle + "\nd\n" + markFile + "\nc\n"; got != want {
+	if want := "a\n" + markOne + "\nb\n" + markMiddle + "\nd\n" + markOther + "\nc\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

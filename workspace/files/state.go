@@ -26,11 +26,11 @@ type State struct {
 }
 
 // stateVersion is written into the file.
-const stateVersion = 1
+const stateVersion = 2
 
 const stateSchema = `
 CREATE TABLE folder(id INTEGER PRIMARY KEY, dir TEXT NOT NULL, agent BLOB NOT NULL, head TEXT NOT NULL DEFAULT '',
-	cursor INTEGER NOT NULL DEFAULT 0, UNIQUE(dir, agent));
+	cursor INTEGER NOT NULL DEFAULT 0, mark TEXT NOT NULL DEFAULT '', UNIQUE(dir, agent));
 CREATE TABLE file(folder INTEGER NOT NULL, path TEXT NOT NULL, base TEXT, versions BLOB, incoming TEXT, outgoing TEXT,
 	PRIMARY KEY(folder, path));
 CREATE TABLE deed(folder INTEGER NOT NULL, n INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -76,6 +76,9 @@ func (s *State) begin(ctx context.Context) error {
 	if err = tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err == nil {
 		switch v {
 		case stateVersion:
+		case 1: // it has no marks: deeds are looked for anew, once
+			_, err = tx.ExecContext(ctx, "ALTER TABLE folder ADD COLUMN mark TEXT NOT NULL DEFAULT ''; PRAGMA "+
+				"user_version=2")
 		case 0:
 			_, err = tx.ExecContext(ctx, stateSchema+fmt.Sprintf("PRAGMA user_version=%d", stateVersion))
 		default:

@@ -108,6 +108,26 @@ func TestConflictsKeepAndShowBoth(t *testing.T) {
 	p.still()
 }
 
+// Where memory has two versions and there is no file yet, the marks say nothing of a file.
+func TestVersionsInMemoryAreCalledThat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "ann")
+	p := w.person(0)
+	p.write("agents/coder/a.md", "words\n")
+	v := w.copy(new(perdure.MemStore))
+	v.person(0).write("agents/coder/a.md", "another says\n")
+	p.write("agents/coder/a.md", "one says\n")
+	if err := w.store.Put(t.Context(), w.agent.ID(), v.entries()...); err != nil {
+		t.Fatal(err)
+	}
+	p.sync()
+	got := p.texts()["a.md"]
+	if !strings.Contains(got, "one says\n") || !strings.Contains(got, "another says\n") ||
+		!strings.Contains(got, "in memory") || strings.Contains(got, "file") {
+		t.Errorf("two versions in memory and no file: %q", got)
+	}
+}
+
 func TestRemovedFilesArePutBack(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, "ann").person(0)

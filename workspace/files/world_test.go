@@ -31,7 +31,12 @@ type person struct {
 
 func newWorld(t testing.TB, names ...string) *world {
 	t.Helper()
-	w := &world{t: t, store: new(perdure.MemStore), trust: perdure.NewTrust()}
+	return newWorldOn(t, new(perdure.MemStore), names...)
+}
+
+func newWorldOn(t testing.TB, s perdure.Store, names ...string) *world {
+	t.Helper()
+	w := &world{t: t, store: s, trust: perdure.NewTrust()}
 	for _, name := range names {
 		k, err := perdure.GenerateSigner(name)
 		if err != nil {
