@@ -387,17 +387,21 @@ type Why struct {
 	Decision  string          `json:"decision,omitempty" doc:"a decision that was made, by seq or hash"`
 	Tool      string          `json:"tool,omitempty" doc:"a tool that would be called"`
 	Args      json.RawMessage `json:"args,omitempty"`
-	Effect    string          `json:"effect,omitempty" enum:"read,idempotent,once"`
-	Approvals int             `json:"approvals,omitempty"`
+	Effect    string          `json:"effect,omitempty" enum:"read,idempotent,once" doc:"the class of the tool; default: the one it has there"`
+	Approvals int             `json:"approvals,omitempty" doc:"how many people have approved it"`
+	Admit     bool            `json:"admit,omitempty" doc:"ask instead whether the agent may run there when it arrives from elsewhere"`
+	Trusted   bool            `json:"trusted,omitempty" doc:"with admit: its owner is trusted there"`
 	Set       []string        `json:"set,omitempty" doc:"FACT=VALUE: what if this were so"`
 }
 
 // Explained is why policy says so.
 type Explained struct {
 	Action  string            `json:"action"`
+	Note    string            `json:"note,omitempty" doc:"what is assumed, such as the class of a tool that nobody knows there"`
 	Verdict json.RawMessage   `json:"verdict,omitempty"`
 	Rules   []json.RawMessage `json:"rules,omitempty"`
 	Facts   json.RawMessage   `json:"facts"`
+	Rows    [][]string        `json:"rows,omitempty" doc:"the same for people: lines, which are rows of one cell, and rules in four cells"`
 }
 
 // Tool is a tool that agents may call.
@@ -441,6 +445,9 @@ type Capable struct {
 // Nodes are the nodes of a store, as far as its server knows.
 type Nodes struct {
 	Nodes []Node `json:"nodes"`
+	// Known and Table are there if they were asked for.
+	Known []json.RawMessage `json:"known,omitempty" doc:"nodes that the home knows of, itself first"`
+	Table [][]string        `json:"table,omitempty" doc:"the same for people, the head first"`
 }
 
 // Who is who asks.

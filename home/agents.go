@@ -23,6 +23,10 @@ type Agents interface {
 	// Create makes an agent; file is where the intent was read, to which names in it are relative.
 	Create(ctx context.Context, f *IntentFile, file string) (*Made, error)
 	Fork(ctx context.Context, arg string, f Fork) (*Forked, error)
+	// Nodes are those that the home of the agents knows of; of an agent, if one is named, with what each has of it.
+	Nodes(ctx context.Context, agent string) (*Nodes, error)
+	// Explain says what policy says, or said, of an action.
+	Explain(ctx context.Context, arg string, q WhyQuestion) (*Explained, error)
 }
 
 // Screen says what of an agent is shown.
@@ -205,4 +209,25 @@ func (n Near) Fork(ctx context.Context, arg string, f Fork) (forked *Forked, err
 		return err
 	})
 	return forked, err
+}
+
+// Nodes are those that this home knows of.
+func (n Near) Nodes(ctx context.Context, agent string) (all *Nodes, err error) {
+	err = n.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+		node, err := n.Node(ctx, s)
+		if err == nil {
+			all, err = n.Home.Nodes(ctx, &Desk{Home: n.Home, Store: s, Node: node}, agent)
+		}
+		return err
+	})
+	return all, err
+}
+
+// Explain says what policy says, or said, of an action of an agent in the store or in a file.
+func (n Near) Explain(ctx context.Context, arg string, q WhyQuestion) (e *Explained, err error) {
+	err = n.UseFor(ctx, arg, func(ctx context.Context, s perdure.Store, arg string) (err error) {
+		e, err = n.Home.Explain(ctx, s, arg, q)
+		return err
+	})
+	return e, err
 }

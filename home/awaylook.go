@@ -196,7 +196,67 @@ type Verified struct {
 // Verify has the server verify every link, hash and signature of a memory.
 func (w *Away) Verify(ctx context.Context, arg string) (*Verified, error) {
 	v, sent, err := post[client.Verified](ctx, w, "/v1/agents/"+url.PathEscape(arg)+"/verify", nil)
+	if err == nil {
+		sent.JSON, err = sent.JSON.Without("rows") // they are for people
+	}
 	return &Verified{sent, v.OK, rowsFrom(v.Rows)}, err
+}
+
+// Nodes are those that the server's home knows of.
+func (w *Away) Nodes(ctx context.Context, agent string) (*Nodes, error) {
+	all, _, err := get[struct {
+		Known []sentAs[struct{}] `json:"known"`
+		Table [][]string         `json:"table"`
+	}](ctx, w, "/v1/nodes?known=true&agent="+url.QueryEscape(agent))
+	if err == nil && len(all.Known) == 0 {
+		err = errors.New("the server is older, and tells others only of its own node")
+	}
+	out := &Nodes{Table: even(all.Table)}
+	for _, n := range all.Known {
+		out.Known = append(out.Known, KnownNode{Sent: n.sent})
+	}
+	return out, err
+}
+
+// even is a table of a server whose rows have all the cells that its head has, and no more.
+func even(table [][]string) [][]string {
+	for i := range table {
+		row := make([]string, len(table[0]))
+		copy(row, table[i])
+		table[i] = row
+	}
+	return table
+}
+
+// Explain has the server say what policy there says, or said, of an action.
+func (w *Away) Explain(ctx context.Context, arg string, q WhyQuestion) (*Explained, error) {
+	if len(q.Policies) > 0 {
+		return nil, perdure.Invalid(errors.New("a server goes by its own policies; leave --policy out"))
+	}
+	why := client.Why{Decision: q.Decision, Tool: q.Tool, Args: jsonOf(q.Args), Approvals: q.Approvals, Admit: q.Admit,
+		Trusted: q.Trusted, Set: q.Set}
+	if q.Effect != 0 {
+		why.Effect = q.Effect.String()
+	}
+	e, sent, err := post[client.Explained](ctx, w, agentURL(arg, "/explain", nil), why)
+	if err == nil {
+		sent.JSON, err = sent.JSON.Without("rows") // they are for people
+	}
+	return &Explained{Sent: sent, page: explainedRows(e.Rows)}, err
+}
+
+// explainedRows are lines and rules of a server: rows of one cell, and of four.
+func explainedRows(rows [][]string) [][]string {
+	out := [][]string{}
+	for _, row := range rows {
+		if len(row) > 1 {
+			row = even([][]string{make([]string, 4), row})[1]
+		}
+		if len(row) > 0 {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // Export writes an agent as a capsule, and no byte of what is none: what arrives is validated deeply on its way.

@@ -87,7 +87,8 @@ func (d *Desk) Point(ctx context.Context, v *Visitor, arg string) (*Point, error
 }
 
 // Explain says what policy says, or said, of an action of an agent that is there for the visitor. The name is looked up
-// once, with the visitor's eyes: another agent that the home knows by it is not theirs to hear of.
+// once, with the visitor's eyes: another agent that the home knows by it is not theirs to hear of. The node here knows
+// the classes of its tools, also of those that MCP servers offer.
 func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestion) (*Explained, error) {
 	name, ref := SplitRef(arg)
 	id, err := d.Find(ctx, v, name)
@@ -98,6 +99,7 @@ func (d *Desk) Explain(ctx context.Context, v *Visitor, arg string, q WhyQuestio
 	if name != arg {
 		at += "@" + ref
 	}
+	q.tools = d.Node.Tools
 	return d.Home.Explain(ctx, d.Store, at, q)
 }
 

@@ -27,11 +27,32 @@ type WhyQuestion struct {
 	Trusted   bool     // and its owner is trusted
 	Set       []string // FACT=VALUE: what if this fact were so
 	Policies  []string // instead of those of the home
+
+	tools []perdure.Tool // that are known to whoever asks, besides those that node.yaml gives
+}
+
+// check refuses what does not go together.
+func (x *WhyQuestion) check() error {
+	switch {
+	case x.Decision != "" && (x.Tool != "" || x.Admit || x.Approvals != 0):
+		return errors.New("a decision has its own action; leave --tool, --admit and --approvals out, or change a " +
+			"fact with --set")
+	case x.Admit && (x.Tool != "" || x.Approvals != 0):
+		return errors.New("--admit is about the agent as a whole; leave --tool and --approvals out")
+	case x.Trusted && !x.Admit:
+		return errors.New("--trusted is about an agent that arrives; add --admit")
+	case x.Tool == "" && (x.Args != nil || x.Effect != 0):
+		return errors.New("--args and --effect are about a tool; name it with --tool")
+	}
+	return nil
 }
 
 // Explain says why policy decided so, or what it would answer, of AGENT or AGENT@REF: it finds the facts, changes those
 // that are to be changed, and asks.
 func (h *Home) Explain(ctx context.Context, s perdure.Store, arg string, x WhyQuestion) (*Explained, error) {
+	if err := x.check(); err != nil {
+		return nil, perdure.Invalid(err)
+	}
 	set, err := LoadPolicy(h, x.Policies)
 	if err != nil {
 		return nil, err
@@ -89,7 +110,7 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 	}
 	r := perdure.Request{Action: perdure.Execute{Tool: x.Tool, Args: x.Args}, Effect: x.Effect}
 	if x.Tool != "" && x.Effect == 0 {
-		r.Effect, e.Note = h.classOf(ctx, s, x.Tool)
+		r.Effect, e.Note = h.classOf(ctx, s, x.Tool, x.tools)
 	}
 	if x.Tool == "" {
 		if r, err = requestOf(at.Agent); err != nil {
@@ -99,8 +120,8 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 			if r.Effect, err = askedAs(ctx, s, at.Agent); err != nil {
 				return nil, err
 			}
-			if r.Effect = cmp.Or(x.Effect, r.Effect); r.Effect == 0 {
-				r.Effect, e.Note = h.classOf(ctx, s, do.Tool)
+			if r.Effect == 0 {
+				r.Effect, e.Note = h.classOf(ctx, s, do.Tool, x.tools)
 			}
 		}
 	}
@@ -136,8 +157,13 @@ func (h *Home) forbids(ctx context.Context, s perdure.Store, a *perdure.Agent, a
 }
 
 // classOf is the class of a tool that nodes here have. Where that cannot be told it is once, and the note says so: what
-// MCP servers offer is not known until a node starts them, but for the classes that node.yaml gives.
-func (h *Home) classOf(ctx context.Context, s perdure.Store, name string) (class perdure.Effect, note string) {
+// MCP servers offer is not known until a node starts them, but for the classes that node.yaml gives. Running are the
+// tools of a node that runs, if whoever asks has one.
+func (h *Home) classOf(ctx context.Context, s perdure.Store, name string, running []perdure.Tool) (
+	class perdure.Effect, note string) {
+	if class, ok := classIn(running, name); ok {
+		return class, ""
+	}
 	const assumed = "its class is taken to be once; say another with --effect"
 	p := new(Powers)
 	if err := p.Fill(h); err != nil {
@@ -156,15 +182,23 @@ func (h *Home) classOf(ctx context.Context, s perdure.Store, name string) (class
 	p.Servers, p.ownServers, p.Effects, p.Trusted = nil, nil, nil, nil
 	n := &perdure.Node{Store: s}
 	err := errors.Join(p.equip(ctx, h, n), p.Close())
-	for _, t := range n.Tools {
-		if spec := t.Spec(); spec.Name == name {
-			return cmp.Or(spec.Effect, perdure.Once), ""
-		}
+	if class, ok := classIn(n.Tools, name); ok {
+		return class, ""
 	}
 	if err != nil {
 		return perdure.Once, "the tools here cannot be listed: " + assumed
 	}
 	return perdure.Once, "no tool here is called " + name + " (see perdure tools): " + assumed
+}
+
+// classIn is the class of one of several tools.
+func classIn(tools []perdure.Tool, name string) (perdure.Effect, bool) {
+	for _, t := range tools {
+		if spec := t.Spec(); spec.Name == name {
+			return cmp.Or(spec.Effect, perdure.Once), true
+		}
+	}
+	return 0, false
 }
 
 // nodeKey is the key of this home, if it has one already.
@@ -264,6 +298,7 @@ func byRuntime(v *perdure.Verdict) bool {
 
 // Explained is why a verdict is what it is, for people and programs.
 type Explained struct {
+	view.Sent
 	Action   string              `json:"action"`
 	Note     string              `json:"note,omitempty"` // what is assumed
 	Recorded *Recorded           `json:"recorded,omitempty"`
@@ -271,6 +306,51 @@ type Explained struct {
 	Verdict  *perdure.Verdict    `json:"verdict,omitempty"` // none: policy was not asked
 	Rules    []policy.RuleReport `json:"rules,omitempty"`
 	Facts    map[string]any      `json:"facts"`
+
+	page [][]string // as a server puts it; nil: it was made here
+}
+
+// Page is the same for people: lines of text, which are rows of one cell, and the rules as rows of four.
+func (e *Explained) Page() [][]string {
+	if e.page != nil {
+		return e.page
+	}
+	var rows [][]string
+	line := func(text string) { rows = append(rows, []string{text}) }
+	if r := e.Recorded; r != nil {
+		line(fmt.Sprintf("decision %s at seq %d, %s: %s by %s", r.Entry.Short(), r.Seq, r.Time, answerText(&r.Verdict),
+			strings.Join(r.Verdict.Rules, ", ")))
+	}
+	if e.Verdict == nil {
+		line(e.Action + ": the runtime itself, without policy")
+	} else {
+		line(e.Action + ": " + answerText(e.Verdict))
+	}
+	if e.Note != "" {
+		line("  " + e.Note)
+	}
+	if r := e.Runtime; r != nil {
+		line("  the runtime denies it by " + strings.Join(r.Verdict.Rules, ", ") + " and does not ask policy")
+		if r.Policy != nil {
+			line("  policy alone would say " + answerText(r.Policy))
+		}
+	}
+	if e.Verdict == nil {
+		return rows
+	}
+	for _, rule := range e.Rules {
+		does, applies, why := rule.Words()
+		rows = append(rows, []string{"  " + rule.ID, does, applies, strings.TrimSpace(rule.Where + "  " + why)})
+	}
+	return rows
+}
+
+// answerText is a verdict in words.
+func answerText(v *perdure.Verdict) string {
+	if v.Reason == "" {
+		return v.Answer.String()
+	}
+	return v.Answer.String() + ": " + v.Reason
 }
 
 // ByRuntime is a denial by the runtime itself.

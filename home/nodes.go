@@ -15,6 +15,7 @@ import (
 
 // KnownNode is a node that a home knows of: its own, one that shares its store, or a peer, as it was met last.
 type KnownNode struct {
+	view.Sent
 	Name  string `json:"name"`
 	Where string `json:"where"` // the store, or how the peer is reached
 	Self  bool   `json:"self,omitempty"`
@@ -39,33 +40,66 @@ type AgentThere struct {
 }
 
 // Nodes are the nodes that this home knows of, itself first. Of an agent, if one is named, each is asked what it has.
-func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, error) {
+func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) (*Nodes, error) {
+	var id perdure.AgentID
+	if arg != "" {
+		var err error
+		if id, err = Find(ctx, d.Store, arg); err != nil {
+			return nil, err
+		}
+	}
+	return h.nodes(ctx, d, id, true)
+}
+
+// Nodes are the nodes that the home knows of, for a visitor. Whoever may not read all agents is told of the home's own
+// node alone: with whom it deals, and where it keeps its store, is not theirs to know.
+func (d *Desk) Nodes(ctx context.Context, v *Visitor, arg string) (*Nodes, error) {
+	var id perdure.AgentID
+	if arg != "" {
+		var err error
+		if id, err = d.Find(ctx, v, arg); err != nil {
+			return nil, err
+		}
+	}
+	return d.Home.nodes(ctx, d, id, v.MayEverywhere(VerbRead))
+}
+
+// nodes are Nodes of an agent, if it is not zero; without others, this home alone, and not where it is.
+func (h *Home) nodes(ctx context.Context, d *Desk, id perdure.AgentID, others bool) (*Nodes, error) {
 	at, err := h.PlaceOf(ctx, d.Store)
 	if err != nil {
 		return nil, err
 	}
 	self := KnownNode{Name: d.Node.Key.Name, Where: h.Where(), Self: true,
 		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at}}
-	members, err := h.members(ctx, d, &self)
-	if err != nil {
-		return nil, err
-	}
-	if self.Rules == nil { // else each node says it itself
-		self.About.Advisors, self.About.Tools = h.equipped(ctx, d)
+	if !others {
+		self.Where = ""
 	}
 	var a *perdure.Agent
-	if arg != "" {
-		id, err := Find(ctx, d.Store, arg)
-		if err == nil {
-			a, err = h.Load(ctx, d.Store, id)
-		}
-		if err != nil {
+	if !id.IsZero() {
+		if a, err = h.Load(ctx, d.Store, id); err != nil {
 			return nil, err
 		}
 		self.Agent = &AgentThere{Has: true, Heads: a.Heads(), Same: true, Seat: seatAt(a, at)}
-		for i := range members {
-			members[i].Agent = self.Agent
-		}
+	}
+	all := []KnownNode{self}
+	if others {
+		all, err = h.dealings(ctx, d, self, a)
+	}
+	if err == nil && all[0].Rules == nil { // else each node says it itself
+		all[0].About.Advisors, all[0].About.Tools = h.equipped(ctx, d)
+	}
+	return &Nodes{all, nodeTable(all, a != nil, time.Now())}, err
+}
+
+// dealings are this home, the nodes that share its store, and its peers.
+func (h *Home) dealings(ctx context.Context, d *Desk, self KnownNode, a *perdure.Agent) ([]KnownNode, error) {
+	members, err := h.members(ctx, d, &self)
+	if err != nil {
+		return []KnownNode{self}, err
+	}
+	for i := range members {
+		members[i].Agent = self.Agent
 	}
 	all := append([]KnownNode{self}, members...)
 	peers, err := h.Peers()
@@ -74,7 +108,7 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) ([]KnownNode, err
 	}
 	book, err := h.OpenDealings(ctx)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	var receipts map[string]*exchange.Receipt
 	if a != nil {

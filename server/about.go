@@ -16,7 +16,8 @@ type operationOf struct{ huma.Operation }
 
 // about adds what is about the server itself.
 func (s *Server) about() {
-	operation(s, get("/v1/nodes", "list-nodes", "server", "Show what runs agents here"), home.VerbRead, s.nodes)
+	operation(s, s.costly(get("/v1/nodes", "list-nodes", "server", "Show what runs agents here")), home.VerbRead,
+		s.nodes)
 	operation(s, get("/v1/whoami", "show-who", "server", "Show who you are here, and what you may"), "", s.whoami)
 	health := get("/v1/health", "show-health", "server", "Whether the server answers")
 	health.Security = []map[string][]string{{}}
@@ -29,26 +30,48 @@ func (s *Server) about() {
 	operation(s, ready, "", s.ready)
 }
 
-func (s *Server) nodes(ctx context.Context, _ *home.Visitor, _ *struct{}) (*reply[client.Nodes], error) {
+type nodesIn struct {
+	Known bool   `query:"known" doc:"also the other nodes that the home knows of, as far as you may see them"`
+	Agent string `query:"agent" maxLength:"200" doc:"with known: what each has of this agent"`
+}
+
+func (s *Server) nodes(ctx context.Context, v *home.Visitor, in *nodesIn) (*reply[client.Nodes], error) {
+	n, err := s.itself(ctx)
+	if err != nil || !in.Known {
+		return replied[client.Nodes](client.Nodes{Nodes: []client.Node{n}}, err)
+	}
+	all, err := s.Desk.Nodes(ctx, v, in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return replied[client.Nodes](struct {
+		Nodes []client.Node    `json:"nodes"`
+		Known []home.KnownNode `json:"known"`
+		Table [][]string       `json:"table"`
+	}{[]client.Node{n}, all.Known, all.Table}, nil)
+}
+
+// itself is the node here.
+func (s *Server) itself(ctx context.Context) (client.Node, error) {
 	n := client.Node{Name: s.Desk.Node.Key.Name, Key: s.Desk.Node.Key.Key(), Version: versionOr(s.Version),
 		Capable: *home.Capable(s.Desk.Node, false)}
 	if s.Node != nil {
 		var err error
 		if n, err = s.Node(ctx); err != nil {
-			return nil, err
+			return n, err
 		}
 	}
 	if h, ok := s.Desk.Store.(perdure.Holder); ok {
 		for one, err := range h.Held(ctx) {
 			if err != nil {
-				return nil, err
+				return n, err
 			}
 			if !one.Dead {
 				n.Held++
 			}
 		}
 	}
-	return replied[client.Nodes](client.Nodes{Nodes: []client.Node{n}}, nil)
+	return n, nil
 }
 
 func (s *Server) whoami(_ context.Context, v *home.Visitor, _ *struct{}) (*reply[client.Who], error) {

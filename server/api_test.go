@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -312,4 +313,40 @@ func TestWhatWaitsIsPaged(t *testing.T) {
 		t.Errorf("got %d, %v, want %d", len(whole.Waits), err, many)
 	}
 	w.problem(all, "GET", "/v1/waits?cursor=nonsense", nil, 400)
+}
+
+// looking is a tool of the node that runs, which node.yaml does not name: an MCP server offers it.
+type looking struct{}
+
+func (looking) Spec() perdure.Spec { return perdure.Spec{Name: "eyes.look", Effect: perdure.Read} }
+func (looking) Call(context.Context, perdure.Call) (perdure.Result, error) {
+	return perdure.Result{}, nil
+}
+
+// What policy says of a tool depends on its class: explain takes the one that the tool has, and says where it has to
+// assume one.
+func TestExplainKnowsTheClassOfTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.desk.Node.Tools = []perdure.Tool{looking{}}
+	all := w.token("", home.Verbs...)
+	var made client.Created
+	w.call(all, "POST", "/v1/agents", client.Intent{Goal: "x", Name: "seer"}, 201, &made)
+	for _, c := range []struct{ tool, class, want, note string }{
+		{"now", "", "read", ""},
+		{"eyes.look", "", "read", ""},
+		{"eyes.look", "once", "once", ""},
+		{"gone", "", "once", "no tool here is called gone"},
+	} {
+		var got struct {
+			client.Explained
+			Facts struct{ Context struct{ Effect string } } `json:"facts"`
+		}
+		w.call(all, "POST", "/v1/agents/seer/explain", client.Why{Tool: c.tool, Effect: c.class}, 200, &got)
+		if got.Facts.Context.Effect != c.want || !strings.Contains(got.Note, c.note) || c.note == "" && got.Note != "" {
+			t.Errorf("%s as %q: got class %q and note %q, want %q and %q", c.tool, c.class, got.Facts.Context.Effect,
+				got.Note, c.want, c.note)
+		}
+	}
+	w.problem(all, "POST", "/v1/agents/seer/explain", client.Why{Decision: "3", Tool: "now"}, 400)
 }

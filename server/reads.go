@@ -483,8 +483,9 @@ func (s *Server) explain(ctx context.Context, v *home.Visitor, in *struct {
 		Decision:  in.Body.Decision,
 		Tool:      in.Body.Tool,
 		Approvals: in.Body.Approvals,
+		Admit:     in.Body.Admit,
+		Trusted:   in.Body.Trusted,
 		Set:       in.Body.Set,
-		Effect:    perdure.Once,
 	}
 	var err error
 	if q.Args, err = dataOf(in.Body.Args); err != nil {
@@ -496,7 +497,13 @@ func (s *Server) explain(ctx context.Context, v *home.Visitor, in *struct {
 		}
 	}
 	out, err := s.Desk.Explain(ctx, v, in.point(), q)
-	return replied[client.Explained](out, err)
+	if err != nil {
+		return nil, err
+	}
+	return replied[client.Explained](struct {
+		*home.Explained
+		Rows [][]string `json:"rows"`
+	}{out, out.Page()}, nil)
 }
 
 func (s *Server) tools(ctx context.Context, v *home.Visitor, in *struct {

@@ -26,6 +26,37 @@ func (s SentJSON) MarshalYAML() (any, error) {
 	return inOrder(dec)
 }
 
+// Without is what came, as it came, without one field of the object that it is.
+func (s SentJSON) Without(name string) (SentJSON, error) {
+	dec := json.NewDecoder(bytes.NewReader(s))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	out := SentJSON("{")
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		if key == name {
+			continue
+		}
+		word, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, word...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
 // inOrder reads the next value of JSON. Objects keep the order of their fields.
 func inOrder(dec *json.Decoder) (any, error) {
 	token, err := dec.Token()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +94,7 @@ func policyDefaultCommand() *cobra.Command {
 }
 
 func policyExplainCommand() *cobra.Command {
-	c := command("policy explain", cobra.RangeArgs(1, 2))
+	c := remotely(command("policy explain", cobra.RangeArgs(1, 2)))
 	h, out := lookFlag(c), outputFlags(c)
 	f := c.Flags()
 	var q home.WhyQuestion
@@ -112,36 +111,19 @@ func policyExplainCommand() *cobra.Command {
 		if len(words) > 1 {
 			q.Decision = words[1]
 		}
-		if err := explainable(&q, f.Changed); err != nil {
-			return perdure.Invalid(err)
+		if q.Args, err = dataArg(c, *args); err != nil {
+			return err
 		}
-		return h.useFor(words[0], func(ctx context.Context, s perdure.Store, arg string) (err error) {
-			if q.Args, err = dataArg(c, *args); err != nil {
-				return err
+		if effect.value != "" {
+			if q.Effect, err = view.ParseName[perdure.Effect]("--effect", effect.value); err != nil {
+				return perdure.Invalid(err)
 			}
-			if effect.value != "" {
-				if q.Effect, err = view.ParseName[perdure.Effect]("--effect", effect.value); err != nil {
-					return perdure.Invalid(err)
-				}
-			}
-			return answer(out, show.Explained)(h.Explain(ctx, s, arg, q))
-		})
+		}
+		agents, err := agentsOf(h, words[0])
+		if err != nil {
+			return err
+		}
+		return answer(out, show.Explained)(agents.Explain(c.Context(), words[0], q))
 	}
 	return c
-}
-
-// explainable refuses flags that do not go together.
-func explainable(q *home.WhyQuestion, given func(flag string) bool) error {
-	switch {
-	case q.Decision != "" && (given("tool") || given("admit") || given("approvals")):
-		return errors.New("a decision has its own action; leave --tool, --admit and --approvals out, or change a " +
-			"fact with --set")
-	case q.Admit && (given("tool") || given("approvals")):
-		return errors.New("--admit is about the agent as a whole; leave --tool and --approvals out")
-	case q.Trusted && !q.Admit:
-		return errors.New("--trusted is about an agent that arrives; add --admit")
-	case q.Tool == "" && (given("args") || given("effect")):
-		return errors.New("--args and --effect are about a tool; name it with --tool")
-	}
-	return nil
 }

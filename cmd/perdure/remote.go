@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,8 +70,11 @@ func unserved(c *cobra.Command) error {
 // forServers are the flags of commands that can go through a server.
 var forServers = []string{"server", "server-key", "token-file"}
 
-// agentsOf is where the agents of a command are: behind a server, or in its home.
-func agentsOf(h *homeFlag) (home.Agents, error) {
+// agentsOf is where the agents of a command are: behind a server, or in its home, as those in files are.
+func agentsOf(h *homeFlag, files ...string) (home.Agents, error) {
+	if slices.ContainsFunc(files, func(arg string) bool { name, _ := home.SplitRef(arg); return view.IsPath(name) }) {
+		return home.Near{Home: h.Home}, nil
+	}
 	away, err := through(h.c)
 	if away != nil || err != nil {
 		return away, err

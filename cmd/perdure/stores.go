@@ -18,14 +18,18 @@ import (
 )
 
 func nodesCommand() *cobra.Command {
-	c := command("nodes", cobra.MaximumNArgs(1))
+	c := remotely(command("nodes", cobra.MaximumNArgs(1)))
 	h, out := storeFlag(c).acting(), outputFlags(c)
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		return h.desk(false, func(ctx context.Context, d *home.Desk) error {
-			agent := strings.Join(args, "")
-			text := func(w io.Writer, all []home.KnownNode) error { return show.Nodes(w, all, agent != "") }
-			return answers(out, text)(h.Nodes(ctx, d, agent))
-		})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		agents, err := agentsOf(h)
+		if err != nil {
+			return err
+		}
+		all, err := agents.Nodes(c.Context(), strings.Join(args, ""))
+		if err != nil {
+			return err
+		}
+		return list(out, all.Known, func(w io.Writer) error { return show.Nodes(w, all.Table) })
 	}
 	return c
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -15,106 +13,16 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Nodes prints nodes as a table; of an agent, what each has of it.
-func Nodes(w io.Writer, all []home.KnownNode, agent bool) error {
-	s, now := term.StyleOf(w), time.Now()
-	t := term.Table{Head: []string{"NAME", "WHERE", "KEY", "MET", "ADVISORS", "TOOLS"},
-		Tint: []func(string) string{nil, nil, s.Dim}}
-	shared := len(all) > 0 && all[0].Rules != nil
-	if shared && !agent {
-		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "SCOPES", "POLICY", "RULES", "ADVISORS", "TOOLS"}
+// Nodes prints a table of nodes, its head first.
+func Nodes(w io.Writer, table [][]string) error {
+	if len(table) == 0 {
+		return nil
 	}
-	if agent {
-		t.Head = []string{"NAME", "WHERE", "KEY", "MET", "HAS", "SEAT", "ACKNOWLEDGED"}
-	}
-	for i := range all {
-		n := &all[i]
-		key, met, advisors, tools := "-", "-", "-", "-"
-		if n.About != nil {
-			key = n.About.Key.Short()
-			advisors, tools = words(n.About.Advisors), words(n.About.Tools)
-		}
-		switch {
-		case n.Self && shared:
-			met = "this home"
-		case n.Self:
-			met = "this one"
-		case n.Member != nil && n.Member.Lost:
-			met = "lost, last seen " + view.Moment(n.Member.Seen, now)
-		case n.Member != nil:
-			met = view.Moment(n.Member.Seen, now)
-		case n.Standing != nil && n.Fault != "":
-			met = view.OneLine(n.Fault, 60)
-		case n.Standing != nil && n.Met != 0:
-			met = view.Moment(n.Met, now)
-		}
-		row := []string{view.InLine(n.Name), view.InLine(n.Where), key, met, advisors, tools}
-		if agent {
-			row[4], row[5] = hasText(n.Agent)
-			row = append(row, receiptText(n.Agent, now))
-		} else if shared {
-			row = append(slices.Concat(row[:4], rulesText(n)), row[4:]...)
-		}
+	t := term.Table{Head: table[0], Tint: []func(string) string{nil, nil, term.StyleOf(w).Dim}}
+	for _, row := range table[1:] {
 		t.Add(row...)
 	}
 	return t.Write(w)
-}
-
-// rulesText is which agents a node works on, its policy, and whether it goes by the rules of this home.
-func rulesText(n *home.KnownNode) []string {
-	scopes, policy, same := "-", "-", "-"
-	if n.About != nil && !n.Self {
-		if scopes = words(n.About.Scopes); len(n.About.Scopes) == 0 {
-			scopes = "any"
-		}
-	}
-	if n.Rules != nil {
-		policy, same = n.Rules.Policy.Short(), "the same"
-	}
-	if n.Member != nil && len(n.Member.Differs) > 0 {
-		same = "another " + strings.Join(n.Member.Differs, ", another ")
-	}
-	return []string{scopes, policy, same}
-}
-
-// words are names for people; that of agents which name none is default.
-func words(names []string) string {
-	if len(names) == 0 {
-		return "-"
-	}
-	shown := make([]string, len(names))
-	for i, name := range names {
-		if shown[i] = view.InLine(name); name == "" {
-			shown[i] = "default"
-		}
-	}
-	return strings.Join(shown, " ")
-}
-
-// receiptText is what a place has acknowledged of an agent, and when.
-func receiptText(a *home.AgentThere, now time.Time) string {
-	if a == nil || a.Receipt == nil || len(a.Receipt.Heads) == 0 {
-		return "-"
-	}
-	return a.Receipt.Heads[0].Short() + " " + view.Moment(perdure.TimeOf(a.Receipt.Time), now)
-}
-
-// hasText is what a place has of an agent.
-func hasText(a *home.AgentThere) (has, seat string) {
-	switch {
-	case a == nil || a.Fault != "":
-		has = "unknown"
-	case !a.Has:
-		has = "nothing"
-	case a.Same:
-		has = "the same"
-	default:
-		has = "another state"
-	}
-	if seat = "-"; a != nil && a.Seat {
-		seat = "here"
-	}
-	return has, seat
 }
 
 // Transfer says what passed to and from another place.

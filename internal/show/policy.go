@@ -60,42 +60,18 @@ func Cases(w io.Writer, reports []policy.CaseReport) error {
 func Explained(w io.Writer, e *home.Explained) error {
 	s := term.StyleOf(w)
 	var b strings.Builder
-	line := func(text string) { b.WriteString(term.Hang(view.InLine(text), 4, s.Width) + "\n") }
-	if r := e.Recorded; r != nil {
-		line(fmt.Sprintf("decision %s at seq %d, %s: %s by %s", r.Entry.Short(), r.Seq, r.Time, answerText(&r.Verdict),
-			strings.Join(r.Verdict.Rules, ", ")))
-	}
-	if e.Verdict == nil {
-		line(e.Action + ": the runtime itself, without policy")
-	} else {
-		line(e.Action + ": " + answerText(e.Verdict))
-	}
-	if e.Note != "" {
-		line("  " + e.Note)
-	}
-	if r := e.Runtime; r != nil {
-		line("  the runtime denies it by " + strings.Join(r.Verdict.Rules, ", ") + " and does not ask policy")
-		if r.Policy != nil {
-			line("  policy alone would say " + answerText(r.Policy))
+	t := term.Table{Fold: true}
+	for _, row := range e.Page() {
+		if len(row) == 1 {
+			b.WriteString(term.Hang(view.InLine(row[0]), 4, s.Width) + "\n")
+			continue
 		}
+		t.Add(row...)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil || e.Verdict == nil {
+	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	t := term.Table{Fold: true}
-	for _, rule := range e.Rules {
-		does, applies, why := rule.Words()
-		t.Add("  "+rule.ID, does, applies, strings.TrimSpace(rule.Where+"  "+why))
-	}
 	return t.Write(w)
-}
-
-// answerText is a verdict in words.
-func answerText(v *perdure.Verdict) string {
-	if v.Reason == "" {
-		return v.Answer.String()
-	}
-	return v.Answer.String() + ": " + v.Reason
 }
 
 // Tools prints the tools of a node and what policy says of them; in brief one line for each.

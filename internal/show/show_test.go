@@ -25,7 +25,7 @@ func TestNothingShownLeavesItsLine(t *testing.T) {
 			return show.Documents(b, []*workspace.Document{{Path: evil, Title: evil}})
 		},
 		"nodes": func(b *strings.Builder) error {
-			return show.Nodes(b, []home.KnownNode{{Name: evil, Where: evil}}, false)
+			return show.Nodes(b, [][]string{{"NAME", "WHERE"}, {evil, evil}})
 		},
 		"transfer": func(b *strings.Builder) error {
 			one := home.Passage{Synced: &exchange.Synced{Agent: id, Pulled: &exchange.Receipt{Held: evil}}, Name: evil}
