@@ -69,8 +69,11 @@ func (v *Visitor) ID() string {
 	case v.hook != "":
 		return "hook " + v.hook
 	}
-	return "owner"
+	return ownerID
 }
+
+// ownerID is the ID of whoever can reach what only the home's owner can.
+const ownerID = "owner"
 
 // personal are the verbs that are a person's word: whoever answers for people, lets an agent go on, or says that what
 // happened did not, so that it happens again, has looked.

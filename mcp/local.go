@@ -60,10 +60,10 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // remembered is the memory of a role, which is found or made when it is first used.
-func remembered(w *workspace.Workspace, role string) func(context.Context) (*workspace.Reader, error) {
+func remembered(w *workspace.Workspace, role string) func(context.Context, *home.Visitor) (*workspace.Reader, error) {
 	var mu sync.Mutex
 	var r *workspace.Reader
-	return func(ctx context.Context) (_ *workspace.Reader, err error) {
+	return func(ctx context.Context, _ *home.Visitor) (_ *workspace.Reader, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if r == nil {

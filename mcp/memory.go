@@ -3,10 +3,12 @@ package mcp
 import (
 	"context"
 	"errors"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 )
@@ -61,9 +63,41 @@ func (s *Server) addMemory() {
 		s.memoryFile)
 }
 
+// memoryTools are the tools that addMemory adds.
+var memoryTools = []string{"session_open", "session_close", "memory_search", "document_read", "document_list",
+	"document_write", "document_promote", "memory"}
+
+// fitting leaves memory out of what a guest is told who may have none. That they have none is not decided here.
+func (s *Server) fitting(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if err != nil || !s.Guests || s.Memory == nil {
+			return res, err
+		}
+		if v, err := s.visitor(req.GetExtra()); err == nil && v.May(home.VerbMemory) == nil {
+			return res, nil
+		}
+		switch r := res.(type) {
+		case *sdk.ListToolsResult:
+			r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t *sdk.Tool) bool {
+				return slices.Contains(memoryTools, t.Name)
+			})
+		case *sdk.InitializeResult:
+			r.Instructions = instructions
+		case *sdk.DiscoverResult:
+			r.Instructions = instructions
+		}
+		return res, nil
+	}
+}
+
 // memory is the reader that acts for a client.
 func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspace.Reader, error) {
-	r, err := s.Memory(ctx)
+	v, err := s.visitor(req.Extra)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Memory(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +106,10 @@ func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspa
 
 // hides reports whether a client is shown nothing of an agent.
 func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
-	if s.Memory == nil {
-		return s.Guests && workspace.Keeps(a.Fold().Intent.Kind) // nobody's notes are for whoever comes
+	if s.Memory == nil || s.Guests {
+		return s.Guests && workspace.Keeps(a.Fold().Intent.Kind) // what is theirs, guests see as documents
 	}
-	r, err := s.Memory(ctx)
+	r, err := s.Memory(ctx, nil)
 	return err != nil || r.Hides(a)
 }
 
@@ -83,10 +117,10 @@ func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
 // as what is wrong, if it is listed as one that may be seen.
 func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 	return func(l perdure.Listing) bool {
-		if s.Memory == nil {
+		if s.Memory == nil || s.Guests {
 			return s.Guests && workspace.Keeps(l.Kind)
 		}
-		r, err := s.Memory(ctx)
+		r, err := s.Memory(ctx, nil)
 		if err != nil || r.HidesListed(l) {
 			return true
 		}
@@ -100,10 +134,10 @@ func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 
 // within is the scope of an agent that a client starts.
 func (s *Server) within(ctx context.Context, scope string) (string, error) {
-	if s.Memory == nil {
+	if s.Memory == nil || s.Guests { // guests start agents where they may
 		return scope, nil
 	}
-	r, err := s.Memory(ctx)
+	r, err := s.Memory(ctx, nil)
 	if err != nil {
 		return "", err
 	}

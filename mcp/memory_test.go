@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -22,7 +23,7 @@ func (w *world) remembering(role, scope string) *workspace.Workspace {
 	}
 	w.t.Cleanup(func() { _ = ws.Index.Close() })
 	r := w.reader(ws, role, scope)
-	w.server.Memory = func(context.Context) (*workspace.Reader, error) { return r, nil }
+	w.server.Memory = func(context.Context, *home.Visitor) (*workspace.Reader, error) { return r, nil }
 	return ws
 }
 

@@ -43,8 +43,9 @@ type Server struct {
 	// Typed is a text in which commands are as a person here types them; nil: they are.
 	Typed func(text string) string
 
-	// Memory is the role that clients have memory across sessions as; nil: they have none.
-	Memory func(ctx context.Context) (*workspace.Reader, error)
+	// Memory is what a client that speaks for a visitor keeps across sessions, or why it keeps nothing; nil: none does.
+	// Clients that are no guests all have one memory, whatever the visitor.
+	Memory func(ctx context.Context, v *home.Visitor) (*workspace.Reader, error)
 
 	Version string       // of the program, for clients
 	Log     *slog.Logger // nil: nothing is logged
@@ -68,6 +69,9 @@ func (s *Server) instructions() string {
 	return instructions + memoryInstructions
 }
 
+// private keeps whatever stands between a client and this from showing one visitor what another was answered.
+func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" }
+
 // sessionIdle is how long a session over HTTP may be idle.
 const sessionIdle = 30 * time.Minute
 
@@ -83,7 +87,7 @@ func (s *Server) mcp() *sdk.Server {
 		}
 		s.server = sdk.NewServer(&sdk.Implementation{Name: "perdure", Title: "Perdure agents", Version: s.Version},
 			&sdk.ServerOptions{
-				Instructions: s.instructions(), Logger: s.quiet(),
+				Instructions: s.instructions(), Logger: s.quiet(), SetCacheable: private,
 				Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{},
 					Prompts: &sdk.PromptCapabilities{},
 					// what there is does not change while it runs
@@ -94,7 +98,7 @@ func (s *Server) mcp() *sdk.Server {
 		s.addMemory()
 		s.addResources()
 		s.addPrompts()
-		s.server.AddReceivingMiddleware(s.listing, tidying, withoutNulls)
+		s.server.AddReceivingMiddleware(s.listing, s.fitting, tidying, withoutNulls)
 	})
 	return s.server
 }

@@ -34,7 +34,10 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 // withMCP mounts MCP.
 func withMCP(t *testing.T, change ...func(*server.Server)) *world {
 	return newWorld(t, append(change, func(s *server.Server) {
-		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true}
+		kept := &home.Memories{Desk: s.Desk}
+		t.Cleanup(func() { _ = kept.Close() })
+		m := &mcp.Server{Home: s.Desk.Home, Store: s.Desk.Store, Node: s.Desk.Node, Desk: s.Desk, Guests: true,
+			Memory: kept.Of}
 		ctx, stop := context.WithCancel(context.Background())
 		t.Cleanup(stop)
 		s.MCP = m.Handler(ctx)

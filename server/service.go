@@ -56,7 +56,9 @@ func (s *Service) Run(ctx context.Context, store perdure.Store) (err error) {
 	s.desk.Requests = requests
 	web := &Server{Desk: s.desk, Requests: requests, Version: s.Version, Log: s.Log, Open: s.Open, Hosts: s.Conf.Hosts,
 		Origins: s.Conf.Origins, URL: s.Conf.URL, Tools: s.tools, Node: s.about, Metric: t}
-	if err := s.mount(ctx, web); err != nil {
+	kept := &home.Memories{Desk: s.desk}
+	defer func() { _ = kept.Close() }() // the index can be thrown away
+	if err := s.mount(ctx, web, kept); err != nil {
 		return err
 	}
 	listeners, err := s.listen(ctx)
@@ -150,7 +152,7 @@ func (s *Service) about(ctx context.Context) (n client.Node, err error) {
 }
 
 // mount gives the server what it has besides the API.
-func (s *Service) mount(ctx context.Context, web *Server) error {
+func (s *Service) mount(ctx context.Context, web *Server, kept *home.Memories) error {
 	hooks, err := s.Home.Webhooks(ctx, s.desk)
 	if err != nil {
 		return err
@@ -160,7 +162,7 @@ func (s *Service) mount(ctx context.Context, web *Server) error {
 		web.Webhooks = hooks
 	}
 	web.MCP = (&mcp.Server{Home: s.Home, Store: s.desk.Store, Node: s.node, Desk: s.desk, Running: s.runs,
-		Version: s.Version, Log: s.Log, Guests: true}).Handler(ctx)
+		Version: s.Version, Log: s.Log, Guests: true, Memory: kept.Of}).Handler(ctx)
 	url := s.Conf.URL
 	if url == "" {
 		url = "http://" + s.Conf.Listen[0]
