@@ -12,28 +12,35 @@ import (
 // that alone leaves no room for others is refused, too. What wakes the agent is never refused: that is how the inbox
 // gets empty.
 //
+// Whoever speaks in another name than that of the node's key leaves the last quarter of the inbox alone, also with what
+// the agent waits for: else anybody who may send events could keep the owner from being heard.
+//
 // Copies that were told apart may come to more together; then the oldest leave the inbox, and are seen all the same:
 // see Fold.Unseen.
-func roomFor(a, told *Agent, ev *Event, now time.Time) error {
+func (n *Node) roomFor(a, told *Agent, ev *Event, now time.Time) error {
 	f := a.fold
-	none := len(f.Inbox) == 0
-	if ev.Notice != nil || f.Ended != nil || none && len(ev.Data) <= maxInboxBytes-keptInboxBytes {
+	if ev.Notice != nil || f.Ended != nil {
 		return nil
 	}
-	whole := none || len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
-	if whole && len(told.fold.Inbox) <= maxInbox-keptInbox &&
-		told.fold.weigh().inbox <= maxInboxBytes-keptInboxBytes {
+	most, bytes := maxInbox, maxInboxBytes
+	if ev.By != "" && ev.By != n.Key.Name {
+		most, bytes = most-ownersInbox, bytes-ownersInboxBytes
+	}
+	whole := len(f.Inbox) == 0 || len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
+	size := told.fold.weigh().inbox
+	if whole && len(told.fold.Inbox) <= most-keptInbox && size <= bytes-keptInboxBytes {
 		return nil
 	}
-	if whole && f.Sleep != nil && awaits(f.Sleep.Sleep.Trigger, ev.Name) {
+	if whole && len(told.fold.Inbox) <= most && size <= bytes && f.Sleep != nil && awaits(f.Sleep.Sleep.Trigger,
+		ev.Name) {
 		return nil
 	}
 	if f.Sleep != nil && !f.met(now, false).Met && told.fold.met(now, false).Met {
 		return nil
 	}
-	if len(f.Inbox) < maxInbox-keptInbox {
+	if len(f.Inbox) < most-keptInbox {
 		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, "+
-			"or send it again once the agent has run", ErrFull, maxInboxBytes-keptInboxBytes)
+			"or send it again once the agent has run", ErrFull, bytes-keptInboxBytes)
 	}
 	return fmt.Errorf("%w: %d events wait that the agent has not seen; send it again once the agent has run", ErrFull,
 		len(f.Inbox))

@@ -14,7 +14,7 @@ import (
 // An event with an ID that the agent has received before from the same sender changes nothing: Tell writes none and
 // returns the entry that came first, or the record of the collection (Pruned) that dropped what that said. See
 // Fold.Received. An event that would drive another out of the inbox, which the agent has not seen, is refused
-// (ErrFull).
+// (ErrFull), and so is one in another name than that of the node's key for which only the owner's part has room.
 //
 // Its cost is that of what is new: of what was told before, a node reads nothing twice, and now and then it writes a
 // snapshot, so that the next one need not either.
@@ -80,7 +80,7 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (e *Entry, li
 		err = n.guard(entries[len(entries)-1])
 	}
 	if err == nil {
-		err = roomFor(a, told, &ev, time.Now())
+		err = n.roomFor(a, told, &ev, time.Now())
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
@@ -158,7 +158,7 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 		err = n.guard(entries[len(entries)-1])
 	}
 	if err == nil {
-		err = roomFor(a, told, &ev, time.Now())
+		err = n.roomFor(a, told, &ev, time.Now())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
