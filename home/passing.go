@@ -219,7 +219,11 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, added, err := trust.Join(ctx, d.Store, id, s.entries())
+	key, err := d.Home.Key()
+	if err != nil {
+		return nil, err
+	}
+	_, added, err := trust.Join(ctx, d.Store, id, s.entries(), key)
 	if err != nil {
 		return nil, err
 	}
