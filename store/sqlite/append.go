@@ -342,6 +342,7 @@ func (w *writer) addRow(a *agent, entries []*perdure.Entry) (int, error) {
 		// A name is kept unless the entry after commits to it, or it is the agent's id.
 		if p.named = p.kind != perdure.KindGenesis; i > 0 && p.linked {
 			r.parts[i-1].named = false
+			p.leaveOut(a.last)
 		}
 		r.parts = append(r.parts, p)
 		a.step(e)

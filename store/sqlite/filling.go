@@ -285,7 +285,7 @@ func (s *Store) idOf(c *conn, key int64) perdure.AgentID {
 		return perdure.AgentID{}
 	}
 	p := &rows[0].parts[0]
-	head, err := s.header(c, nil, perdure.AgentID{}, perdure.Hash{}, p)
+	head, err := s.header(c, nil, perdure.AgentID{}, perdure.Hash{}, p, p.hashAfter(perdure.Hash{}))
 	if err != nil {
 		return perdure.AgentID{}
 	}

@@ -137,7 +137,7 @@ func deriveHeads(c *conn, id perdure.AgentID, key int64) (heads []head, err erro
 		for _, r := range rows {
 			for i := range r.parts {
 				p := &r.parts[i]
-				if b, err = s.header(c, b[:0], id, before, p); err != nil {
+				if b, err = s.header(c, b[:0], id, before, p, p.hashAfter(before)); err != nil {
 					return nil, err
 				}
 				e, err := perdure.NewEntry(slices.Clone(b), nil, nil, perdure.Limits{})

@@ -64,6 +64,7 @@ var stands = []string{
 	"CREATE TEMP TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL)",
 	"", // the table of heads is read only where there is one
 	"CREATE TEMP VIEW mark AS SELECT rid, NULL AS tail FROM main.mark",
+	"", // rows that leave no names out are read as they are
 }
 
 // reader opens a connection that reads a store of any version.

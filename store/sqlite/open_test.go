@@ -51,7 +51,7 @@ func TestOpenRefusesWhatItCannotReadAndLeavesIt(t *testing.T) {
 			path := filled(t)
 			alter(t, path, "PRAGMA user_version=7")
 			return path
-		}, []string{"version 7", "knows 5"}},
+		}, []string{"version 7", "knows 6"}},
 		"database of another program": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "other.db")
 			alter(t, path, "CREATE TABLE accounts(id INTEGER PRIMARY KEY); INSERT INTO accounts VALUES(1)")

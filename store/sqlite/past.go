@@ -142,7 +142,7 @@ func (p *past) learn(c *conn, before perdure.Hash, r storedRow) error {
 		name := part.name
 		if !part.named {
 			var err error
-			if b, err = p.s.header(c, b[:0], p.id, before, part); err != nil {
+			if b, err = p.s.header(c, b[:0], p.id, before, part, part.hashAfter(before)); err != nil {
 				return fmt.Errorf("%w (row %d)", err, r.rid)
 			}
 			name = perdure.HashOf(b)

@@ -88,7 +88,7 @@ func (s *Store) find(ctx context.Context, id perdure.AgentID, names []perdure.Ha
 // prune drops bodies, and returns their size and the files they were in.
 func (w *writer) prune(s *Store, a *agent, at map[int64][]spot) (gone int64, blobs []perdure.Hash, err error) {
 	for rid, spots := range at {
-		row, err := w.rowWith(s, a, rid, spots)
+		row, names, err := w.rowWith(s, a, rid, spots)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -102,7 +102,8 @@ func (w *writer) prune(s *Store, a *agent, at map[int64][]spot) (gone int64, blo
 				}
 				continue
 			case bodyHere:
-				p.hash = perdure.HashOf(p.body)
+				p.hash = p.hashAfter(names[max(i-1, 0)]) // the first of a row leaves no name out
+				p.says, p.at = false, 0
 			case bodyBlob:
 				if err := w.do("DELETE FROM blobs WHERE hash=? AND cursor=?", p.hash[:],
 					int64(cursor(rid, i))); err != nil {
@@ -120,31 +121,32 @@ func (w *writer) prune(s *Store, a *agent, at map[int64][]spot) (gone int64, blo
 	return gone, blobs, nil
 }
 
-// rowWith is the row of an agent that holds these entries; errElsewhere: it does not any more.
-func (w *writer) rowWith(s *Store, a *agent, rid int64, spots []spot) (*storedRow, error) {
+// rowWith is the row of an agent that holds these entries, and the names of all in it; errElsewhere: it does not any
+// more.
+func (w *writer) rowWith(s *Store, a *agent, rid int64, spots []spot) (*storedRow, []perdure.Hash, error) {
 	rows, err := rowsOf(w.conn, 1, "SELECT rid, data FROM log WHERE rid=? AND agent=?", rid, a.key)
 	var before perdure.Hash
 	if err == nil && len(rows) > 0 {
 		before, err = lastBefore(w.conn, a.id, a.key, rid)
 	}
 	if err != nil {
-		return nil, brokenOr(err)
+		return nil, nil, brokenOr(err)
 	}
 	if len(rows) == 0 {
-		return nil, errElsewhere
+		return nil, nil, errElsewhere
 	}
 	held := make([]perdure.Hash, 0, len(rows[0].parts))
 	p := &past{s: s, id: a.id, names: map[perdure.Hash]bool{}}
 	p.each = func(_ int64, _ int, name perdure.Hash) { held = append(held, name) }
 	if err := p.learn(w.conn, before, rows[0]); err != nil {
-		return nil, brokenOr(err)
+		return nil, nil, brokenOr(err)
 	}
 	for _, at := range spots {
 		if at.index >= len(held) || held[at.index] != at.name {
-			return nil, errElsewhere
+			return nil, nil, errElsewhere
 		}
 	}
-	return &rows[0], nil
+	return &rows[0], held, nil
 }
 
 // rewrite puts a changed row in the place of the old one.

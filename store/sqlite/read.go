@@ -116,16 +116,12 @@ func (s *Store) entries(c *conn, id perdure.AgentID, before perdure.Hash, r *row
 	headers := make([]byte, 0, 240*len(r.parts))
 	for i := range r.parts {
 		p := &r.parts[i]
-		body := p.body
-		if p.place == bodyBlob {
-			var err error
-			if body, err = s.readBlob(p.hash, p.size); err != nil {
-				return nil, err
-			}
+		body, hash, err := s.body(p, before)
+		if err != nil {
+			return nil, err
 		}
 		start := len(headers)
-		var err error
-		if headers, err = s.header(c, headers, id, before, p); err != nil {
+		if headers, err = s.header(c, headers, id, before, p, hash); err != nil {
 			return nil, err
 		}
 		e, err := perdure.NewEntry(headers[start:len(headers):len(headers)], body, p.signature, s.limits)
@@ -148,8 +144,21 @@ func (p *part) isNamed(name perdure.Hash, id perdure.AgentID) bool {
 	return !p.named || name == p.name
 }
 
-// header appends the header that a part stands for.
-func (s *Store) header(c *conn, b []byte, id perdure.AgentID, before perdure.Hash, p *part) ([]byte, error) {
+// body is the body of an entry that arrived after the one named before, and its hash.
+func (s *Store) body(p *part, before perdure.Hash) (body []byte, hash perdure.Hash, err error) {
+	switch p.place {
+	case bodyHere:
+		body = p.bodyAfter(before)
+		return body, perdure.HashOf(body), nil
+	case bodyBlob:
+		body, err = s.readBlob(p.hash, p.size)
+	}
+	return body, p.hash, err
+}
+
+// header appends the header that a part stands for whose body has this hash.
+func (s *Store) header(c *conn, b []byte, id perdure.AgentID, before perdure.Hash, p *part,
+	body perdure.Hash) ([]byte, error) {
 	if p.raw != nil {
 		return append(b, p.raw...), nil
 	}
@@ -163,10 +172,6 @@ func (s *Store) header(c *conn, b []byte, id perdure.AgentID, before perdure.Has
 		if policy, err = l.word(p.policy); err != nil {
 			return nil, err
 		}
-	}
-	body := p.hash
-	if p.place == bodyHere {
-		body = perdure.HashOf(p.body)
 	}
 	return p.header(b, id, before, origin, policy, body), nil
 }

@@ -182,11 +182,7 @@ func (t *testimony) holds(word func(int64) (perdure.Hash, bool)) bool {
 			if !known {
 				return false
 			}
-			body := p.hash
-			if p.place == bodyHere {
-				body = perdure.HashOf(p.body)
-			}
-			b = p.header(b, t.id, before, origin, policy, body)
+			b = p.header(b, t.id, before, origin, policy, p.hashAfter(before))
 		}
 		if before = perdure.HashOf(b); !p.isNamed(before, t.id) {
 			return false

@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
 )
 
 // A row holds the entries that one call added, or a part of them, without what can be derived: the agent, the name of
-// the entry before, hash and size of a body that is there. What is left out is put back byte for byte when the row is
-// read, and the names, which are hashes over all of it, are compared with the ones kept. Layout, numbers as varints:
+// the entry before, also where the body says it, hash and size of a body that is there. What is left out is put back
+// byte for byte when the row is read, and the names, which are hashes over all of it, are compared with the ones kept.
+// Layout, numbers as varints:
 //
 //	count<<1 | forked
 //	forked: number of heads after this row, each name and due; none: their number and the sum of their names, see heads.go.
 //	Else the last entry is the only head
-//	count times: what is left of the header, signature, size of the body, its hash if it is elsewhere, name unless the next entry commits to it
+//	count times: what is left of the header, signature, size of the body, its hash if it is elsewhere, where a name was
+//	left out of it, name unless the next entry commits to it
 //	the bodies that are here, one after the other
 type row struct {
 	forked bool
@@ -48,8 +51,10 @@ type part struct {
 	place     bodyPlace
 	size      int64
 	hash      perdure.Hash // of a body that is not here
-	body      []byte
-	named     bool // the name is kept
+	says      bool         // the name of the entry before, which is in the row, is left out of the body
+	at        int64        // where
+	body      []byte       // with the name when the part is new, without it as it was read
+	named     bool         // the name is kept
 	name      perdure.Hash
 }
 
@@ -60,6 +65,7 @@ const (
 	bodyHere    bodyPlace = iota // in the row
 	bodyBlob                     // in a file of its own
 	bodyDropped                  // nowhere any more
+	bodySays                     // in the row, without a name; only as it is written
 )
 
 const (
@@ -120,7 +126,7 @@ func (r *row) append(b []byte) []byte {
 		before = r.parts[i].shared()
 	}
 	for i := range r.parts {
-		b = append(b, r.parts[i].body...)
+		b = r.parts[i].appendBody(b)
 	}
 	return b
 }
@@ -134,7 +140,11 @@ func (p *part) shared() part {
 }
 
 func (p *part) append(b []byte, before *part, first bool) []byte {
-	one := byte(p.kind) | byte(p.place)<<shiftPlace
+	place := p.place
+	if p.says {
+		place = bodySays
+	}
+	one := byte(p.kind) | byte(place)<<shiftPlace
 	if p.signature != nil {
 		one |= flagSigned
 	}
@@ -168,10 +178,49 @@ func (p *part) append(b []byte, before *part, first bool) []byte {
 	if p.place != bodyHere {
 		b = append(b, p.hash[:]...)
 	}
+	if p.says {
+		b = binary.AppendUvarint(b, uint64(p.at))
+	}
 	if p.named {
 		b = append(b, p.name[:]...)
 	}
 	return b
+}
+
+// saidWithin is how far into a body the name of the entry before is looked for: bodies that say it begin with it.
+const saidWithin = 128
+
+// leaveOut leaves the name of the entry before out of the body, if it is there.
+func (p *part) leaveOut(before perdure.Hash) {
+	if p.place != bodyHere {
+		return
+	}
+	at := bytes.Index(p.body[:min(len(p.body), saidWithin)], before[:])
+	p.says, p.at = at >= 0, int64(max(at, 0))
+}
+
+// appendBody adds what the row keeps of the body.
+func (p *part) appendBody(b []byte) []byte {
+	if p.says && int64(len(p.body)) == p.size {
+		return append(append(b, p.body[:p.at]...), p.body[p.at+int64(hashSize):]...)
+	}
+	return append(b, p.body...)
+}
+
+// bodyAfter is the body of an entry that arrived after the one named before.
+func (p *part) bodyAfter(before perdure.Hash) []byte {
+	if p.says && int64(len(p.body)) < p.size {
+		return slices.Concat(p.body[:p.at], before[:], p.body[p.at:])
+	}
+	return p.body
+}
+
+// hashAfter is the hash of that body.
+func (p *part) hashAfter(before perdure.Hash) perdure.Hash {
+	if p.place == bodyHere {
+		return perdure.HashOf(p.bodyAfter(before))
+	}
+	return p.hash
 }
 
 func (p *part) appendHeader(b []byte, two byte, first bool) []byte {
@@ -263,8 +312,12 @@ func parseRow(b []byte) (*row, error) {
 		before = out.parts[i].shared()
 	}
 	for i := range out.parts {
-		if p := &out.parts[i]; p.place == bodyHere {
-			p.body = r.take(uint64(p.size))
+		p := &out.parts[i]
+		if size := p.size; p.place == bodyHere {
+			if p.says {
+				size -= int64(hashSize)
+			}
+			p.body = r.take(uint64(size))
 		}
 	}
 	if r.bad || len(r.b) != 0 {
@@ -297,6 +350,10 @@ func (p *part) parse(r *rowReader, before *part, first bool) {
 		p.signature = r.take(64)
 	}
 	p.size = int64(r.uvarint())
+	if p.says = p.place == bodySays; p.says {
+		p.place, p.at = bodyHere, int64(r.uvarint())
+		r.bad = r.bad || first || !p.linked || p.at < 0 || p.at > p.size-int64(hashSize)
+	}
 	if p.place != bodyHere {
 		p.hash = r.hash()
 	}

@@ -19,7 +19,7 @@ const Version = schemaVersion
 
 const (
 	applicationID = 0x50726472 // "Prdr"
-	schemaVersion = 5
+	schemaVersion = 6
 	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
 )
 
@@ -64,6 +64,7 @@ var upgrades = []string{
 	"CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);",
 	headsTable, // of files in which an agent has had more heads than a row holds
 	"ALTER TABLE mark ADD COLUMN tail BLOB;",
+	"", // rows leave names out of bodies since
 }
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more
