@@ -98,7 +98,7 @@ func (s *Server) mcp() *sdk.Server {
 		s.addMemory()
 		s.addResources()
 		s.addPrompts()
-		s.server.AddReceivingMiddleware(s.listing, s.fitting, tidying, withoutNulls)
+		s.server.AddReceivingMiddleware(s.listing, s.fitting, s.subscribing, tidying, withoutNulls)
 	})
 	return s.server
 }

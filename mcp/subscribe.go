@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// maxSubscriptions is how many resources clients may be told about at once.
+// maxSubscriptions is how many resources clients may be told about at once. One guest has a quarter of them.
 const maxSubscriptions = 1000
 
 // subscriptions are the resources whose changes clients want to be told.
@@ -26,8 +26,9 @@ type subscription struct {
 	uri     string
 }
 
-// followed is an agent as it was when a client was last told of it.
+// followed is an agent as it was when a client was last told of it; of which guest, if it is one's.
 type followed struct {
+	who   string
 	agent perdure.AgentID
 	heads []perdure.Hash
 }
@@ -45,14 +46,49 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 	s.subs.mu.Lock()
 	defer s.subs.mu.Unlock()
 	s.dropDead()
-	if len(s.subs.all) >= maxSubscriptions {
-		return s.refused(fmt.Errorf("there are %d subscriptions already; end some first", maxSubscriptions))
+	who, _ := ctx.Value(whoKey{}).(string)
+	if err := s.subs.full(who); err != nil {
+		return s.refused(err)
 	}
 	if s.subs.all == nil {
 		s.subs.all = map[subscription]*followed{}
 	}
-	s.subs.all[subscription{req.Session, req.Params.URI}] = &followed{a.ID(), a.Heads()}
+	s.subs.all[subscription{req.Session, req.Params.URI}] = &followed{who, a.ID(), a.Heads()}
 	return nil
+}
+
+// full is why there can be no more of somebody; nil: there can.
+func (s *subscriptions) full(who string) error {
+	theirs := 0
+	for _, f := range s.all {
+		if f.who == who {
+			theirs++
+		}
+	}
+	switch {
+	case len(s.all) >= maxSubscriptions:
+		return fmt.Errorf("there are %d subscriptions already; end some first", maxSubscriptions)
+	case who != "" && theirs >= maxSubscriptions/4:
+		return fmt.Errorf("you have %d subscriptions already; end some first", theirs)
+	}
+	return nil
+}
+
+type whoKey struct{}
+
+// subscribing says which guest a request to subscribe is of. One of protocol 2026-07-28 stands for several, and the
+// library makes each without what came with the request.
+func (s *Server) subscribing(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if s.Guests && (method == "resources/subscribe" || method == "subscriptions/listen") {
+			v, err := s.visitor(req.GetExtra())
+			if err != nil {
+				return nil, s.refused(err)
+			}
+			ctx = context.WithValue(ctx, whoKey{}, v.ID())
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // unsubscribe implements the handler of the protocol.
