@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/copytest"
 )
@@ -59,40 +57,13 @@ turns:
 // Copies that only read have nothing on record that did not go together, and still one that was behind does not do
 // again what the other did.
 func TestOfCopiesThatOnlyReadTheFurthestTurnCounts(t *testing.T) {
-	const text = `
-turns:
-  - execute: {tool: echo, args: {n: 1}}
-  - execute: {tool: echo, args: {n: 2}}
-  - sleep: {on: go}
-  - end: {result: done}
-`
-	s, other := read(t, text), read(t, text)
-	here, there, e := new(perdure.MemStore), new(perdure.MemStore), new(echo)
-	s.Store = here
-	n := newNode(t, here, s, e)
-	id := create(t, n, nil)
-	copytest.Merge(t, here, there, id)
-	for range 40 { // so that what is done here comes last in the order of memory
-		copytest.Write(t, here, id, n.Key, perdure.Event{Name: "noise"})
-	}
-	for len(e.calls) == 0 {
-		if _, err := n.Cycle(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	other.Store = there
-	run(t, newNode(t, there, other, e), id)
-	copytest.Merge(t, there, here, id)
-	n = newNode(t, here, s, e)
-	if c := load(t, n, id).Fold().Conflicts; len(c) > 0 {
+	m := newMoving(t, twoCalls)
+	m.part()
+	if c := load(t, m.n, m.id).Fold().Conflicts; len(c) > 0 {
 		t.Fatalf("there are conflicts: %v", c)
 	}
-	tell(t, n, id, perdure.Event{Name: "go"})
-	run(t, n, id)
-	ended(t, load(t, n, id), perdure.OK, `"done"`)
-	if diff := cmp.Diff([]string{`{"n":1}`, `{"n":1}`, `{"n":2}`}, e.calls); diff != "" {
-		t.Error(diff)
-	}
+	m.resume()
+	m.did(`{"n":1}`, `{"n":1}`, `{"n":2}`)
 }
 
 // What a script costs does not grow with the memory because copies met once, long ago, and did not agree.

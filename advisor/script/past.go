@@ -19,6 +19,7 @@ type past struct {
 	last    map[string]any
 	said    []any // what people said since the last advice
 	woke    []awake
+	gone    gone
 }
 
 // awake is the events that ended the sleep at a place.
@@ -30,7 +31,8 @@ type awake struct {
 // past reads what came of earlier turns, if the script uses it: also those of the agents that a fork descends from, the
 // nearest first.
 func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.Agent) (*past, error) {
-	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{}}
+	p := &past{results: map[string]any{}, last: map[string]any{}, said: []any{},
+		gone: gone{named: map[string]bool{}}}
 	if !s.history && a.Straight() {
 		return p, nil
 	}
@@ -49,11 +51,18 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 			r.add(e)
 		}
 	}
+	if len(memory.Entries) > 0 && memory.Entries[0].Kind != perdure.KindGenesis && s.history {
+		p.gone.results, p.gone.last = true, true
+	}
 	for _, e := range memory.Entries {
+		if e.Content() == nil {
+			r.lose(e)
+		}
 		if r.ledger.Counts(a.Fold(), e) {
 			r.add(e)
 		}
 	}
+	r.wokeLast(a)
 	for _, e := range memory.Unheard() {
 		p.said = append(p.said, r.spoken(e))
 	}
@@ -71,12 +80,13 @@ type recorder struct {
 	came     map[string]bool       // places whose last outcome says so
 	ledger   perdure.Ledger        // of what came of decisions
 	wakes    perdure.Wakes         // which of them count
+	waking   *perdure.Wake         // of a sleep that is not here any more, since the last advice
 }
 
 func (r *recorder) add(e *perdure.Entry) {
 	switch c := e.Content().(type) {
 	case perdure.Advice:
-		r.proposed[e.Name] = c
+		r.proposed[e.Name], r.gone.said, r.waking = c, false, nil
 	case perdure.Decision:
 		r.decision(e, &c)
 	case perdure.Outcome:
@@ -102,7 +112,10 @@ func (r *recorder) decision(e *perdure.Entry, d *perdure.Decision) {
 	for _, w := range r.wakes.Decided(e.Name, act, &d.Verdict, seen) {
 		r.awoke(w)
 	}
-	if _, ok := act.(perdure.Wake); ok {
+	if w, ok := act.(perdure.Wake); ok {
+		if d.Verdict.Answer == perdure.Allow && r.decided[w.Sleep] == "" {
+			r.waking = &w
+		}
 		return
 	}
 	call := callOf(act)
@@ -133,6 +146,8 @@ func (r *recorder) awoke(w perdure.Wake) {
 	call := r.decided[w.Sleep]
 	r.record(call, perdure.OK, data, w.Note, more)
 	if p, ok := parsePlace(call); ok && len(w.By) > 0 {
+		_, known := r.events[w.By[0]]
+		r.gone.last, r.gone.named[p.name] = !known, !known
 		r.woke = append(slices.DeleteFunc(r.woke, p.is), awake{p, w.By})
 	}
 }
@@ -193,8 +208,8 @@ func (r *recorder) record(call string, signal perdure.Signal, result perdure.Dat
 	for k, v := range more {
 		rec[k] = v
 	}
-	r.last = rec
-	if p.name != "" {
+	r.last, r.gone.last = rec, false
+	if delete(r.gone.named, p.name); p.name != "" {
 		r.results[p.name] = rec
 	}
 }

@@ -258,6 +258,9 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 		t := &s.turns[n-1]
 		vars := past.vars(f, n, round)
 		if t.when != nil && left == nil { // of a turn that had begun, it held
+			if what := s.unknown(past, t.when.String(), at); what != "" {
+				return perdure.Advice{}, errGone(n, what)
+			}
 			// what cannot be evaluated does not hold, as with triggers
 			if holds, err := t.when.Eval(vars); err != nil || !holds {
 				continue
