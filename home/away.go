@@ -295,6 +295,10 @@ func (w *Away) vote(ctx context.Context, agent string, x Voting) (*Told, error) 
 	if err != nil {
 		return nil, err
 	}
+	v := &Visitor{Name: me.Name, Scope: me.Scope, Verbs: me.Verbs, token: new(Token)}
+	if err := v.May(VerbApprove); err != nil && w.Token != "" { // before a key is looked for that would not help
+		return nil, err
+	}
 	if me.Key.IsZero() || w.Token == "" {
 		if w.Signer, err = w.OwnKey(); err != nil {
 			return nil, err

@@ -112,23 +112,24 @@ func (v *Visitor) May(verb string) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: %s may not %s here", perdure.ErrDenied, v.Name, doing(verb))
-	if do := v.allowing(verb); do != "" {
+	return v.permitted(err, verb, v.Scope)
+}
+
+// permitted is why something is refused, with the command that permits it, if there is one.
+func (v *Visitor) permitted(err error, verb, scope string) error {
+	if do := v.allowing(verb, scope); do != "" {
 		err = perdure.WithHint(err, "whoever keeps this home can permit it: "+do)
 	}
 	return err
 }
 
-// allowing is the command that lets the visitor do what a verb stands for, besides what they may now; empty: there is
-// none.
-func (v *Visitor) allowing(verb string) string {
+// allowing is the command that lets the visitor do what a verb stands for in a scope, besides what they may now; empty:
+// there is none.
+func (v *Visitor) allowing(verb, scope string) string {
 	switch {
 	case v.token != nil && v.Link == nil:
 		verbs := append(slices.Clone(v.Verbs), verb)
-		slices.Sort(verbs)
-		do := "perdure token new " + view.Pasted(v.Name) + " --verbs " + strings.Join(verbs, ",")
-		if v.Scope != perdure.AnyScope && v.Scope != "" {
-			do += " --scope " + view.Pasted(v.Scope)
-		}
+		do := tokenNew(v.Name, verbs, scope)
 		if v.Person != nil {
 			do += " --person --with FILE # FILE holds the token of now"
 		}
@@ -136,11 +137,25 @@ func (v *Visitor) allowing(verb string) string {
 	case !v.Key.IsZero():
 		for _, right := range []perdure.Right{perdure.MayAuthor, perdure.MayApprove, perdure.MayOwn} {
 			if verbs := verbsOf(right); verbs == nil || slices.Contains(verbs, verb) {
-				return "perdure key trust " + v.Key.String() + " --rights " + right.String()
+				return "perdure key trust " + v.Key.String() + " --rights " + right.String() + scopeFlag(scope)
 			}
 		}
 	}
 	return ""
+}
+
+// tokenNew is the command that makes a token.
+func tokenNew(name string, verbs []string, scope string) string {
+	verbs = slices.Compact(slices.Sorted(slices.Values(verbs)))
+	return "perdure token new " + view.Pasted(name) + " --verbs " + strings.Join(verbs, ",") + scopeFlag(scope)
+}
+
+// scopeFlag is the flag for a scope, if it needs one.
+func scopeFlag(scope string) string {
+	if scope == perdure.AnyScope || scope == "" {
+		return ""
+	}
+	return " --scope " + view.Pasted(scope)
 }
 
 // MayIn refuses a verb that the visitor has no right to in a scope.
@@ -151,7 +166,8 @@ func (v *Visitor) MayIn(verb, scope string) error {
 	if slices.ContainsFunc(v.all(), func(g grant) bool { return g.has(verb) && g.covers(scope) }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s may not %s in scope %s", perdure.ErrDenied, v.Name, doing(verb), scope)
+	err := fmt.Errorf("%w: %s may not %s in scope %s", perdure.ErrDenied, v.Name, doing(verb), scope)
+	return v.permitted(err, verb, scope)
 }
 
 // Sees reports whether agents of a scope are there for the visitor.

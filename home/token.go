@@ -296,13 +296,30 @@ func (s *Sealed) open(secret []byte, id string) (*perdure.Signer, error) {
 	return out, err
 }
 
-// errToken is why a token is refused: it is not known, was revoked or has expired. Which is not said to whoever shows
-// it.
+// errToken is why a token is refused: it is not known, or was revoked. Which is not said to whoever shows it.
 var errToken = perdure.WithHint(fmt.Errorf("this token is not valid: %w", ErrUnknown), ShowToken)
 
 // ShowToken is what whoever shows no token, or one that is not valid, can do about it.
 const ShowToken = "put a token of this server into $PERDURE_TOKEN, or into a file and name that with --token-file; " +
 	"a program sends Authorization: Bearer TOKEN. Whoever keeps the server makes one: perdure token new NAME"
+
+// expired is why a token is refused that was good before. Only whoever has its secret is told.
+type expired struct{ at perdure.Time }
+
+func (e expired) Error() string      { return "this token expired at " + e.at.String() }
+func (expired) Is(target error) bool { return target == ErrUnknown }
+
+// expiredToken says when a token expired, and how to get another.
+func expiredToken(t *Token) error {
+	if t.Link != nil {
+		return perdure.WithHint(expired{t.Expires}, "ask whoever sent you the link for another")
+	}
+	do := tokenNew(t.Name, t.Verbs, t.Scope)
+	if t.Person != nil {
+		do += " --person --key FILE # FILE holds their key"
+	}
+	return perdure.WithHint(expired{t.Expires}, "whoever keeps this home can make another: "+do)
+}
 
 // Unlock is the token of a text, and the key of the person whose it is. Every use looks at the file: what was revoked
 // is refused at once, and so is the token of somebody whose key was.
@@ -318,8 +335,11 @@ func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	if subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashSecret(secret))) != 1 || t.Expired(now) {
+	if subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashSecret(secret))) != 1 {
 		return nil, nil, errToken
+	}
+	if t.Expired(now) {
+		return nil, nil, expiredToken(t)
 	}
 	if t.Link != nil && t.Link.Token != "" {
 		if maker, err := h.readToken(t.Link.Token); err != nil || maker.Expired(now) {
