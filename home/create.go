@@ -24,7 +24,16 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if err != nil {
 		return nil, err
 	}
-	return h.createBy(ctx, n, g)
+	a, err := h.createBy(ctx, n, g)
+	if err != nil {
+		return nil, err
+	}
+	if set, err := LoadPolicy(h, nil); err == nil { // whoever runs it is told what is wrong with it
+		for _, text := range short(set, n.Trusted(), a.Fold()) {
+			h.note("%s: %s", view.Called(a), text)
+		}
+	}
+	return a, nil
 }
 
 // createBy makes an agent by a node whose name was checked, and lists it.

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // modes looks whether somebody else decides here, or reads what is secret. It reports whether the home can be used.
@@ -89,6 +90,15 @@ func (d *Doctor) policies() {
 		return
 	}
 	d.say("policy", Well, "", "%s, set %s", view.Several(int64(len(set.Rules())), "rule"), set.Hash().Short())
+	key, err := d.h.Key()
+	trust, bad := d.h.Trust()
+	if err != nil || bad != nil || key == nil {
+		return // as said elsewhere
+	}
+	f := &perdure.Fold{Charter: perdure.Charter{Owner: key.Key(), Scope: workspace.DefaultScope}}
+	for _, text := range short(set, trust, f) {
+		d.say("people", Odd, "", "an agent that names no approvers: %s", text)
+	}
 }
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.

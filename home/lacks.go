@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 )
 
@@ -51,6 +52,29 @@ func (h *Home) lacksTools(ctx context.Context, n *NodeFile, tools []string) (fou
 			found = append(found, fmt.Sprintf("nothing here has a tool %s: perdure tools lists those there are",
 				view.InLine(name)))
 		}
+	}
+	return found
+}
+
+// short says which rules of a policy ask for more people than can answer for an agent, and what to do about it.
+func short(set *policy.Set, t *perdure.Trust, f *perdure.Fold) (found []string) {
+	rules := map[string][]string{}
+	var all []string
+	for rule, o := range set.Obligations() {
+		asked := slices.Clone(o.Asked)
+		for _, stage := range o.Escalate {
+			asked = append(asked, stage.Asked...)
+		}
+		q := &perdure.Asking{Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: asked, Quorum: o.Quorum}}
+		if text := view.Lacking(f, q, t); text != "" {
+			if rules[text] == nil {
+				all = append(all, text)
+			}
+			rules[text] = append(rules[text], view.InLine(rule))
+		}
+	}
+	for _, text := range all {
+		found = append(found, "by "+strings.Join(rules[text], ", ")+" "+text)
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -53,6 +54,17 @@ func (s *Set) Rules() []string {
 		ids[i] = r.id
 	}
 	return ids
+}
+
+// Obligations are what rules ask of people before they permit something, by the ids of the rules.
+func (s *Set) Obligations() iter.Seq2[string, *Obligation] {
+	return func(yield func(string, *Obligation) bool) {
+		for _, r := range s.rules {
+			if r.obligation != nil && !yield(r.id, r.obligation) {
+				return
+			}
+		}
+	}
 }
 
 // Know is the set together with others that charters may name by their hash. They never widen what s permits.

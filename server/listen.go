@@ -82,6 +82,21 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 	return tls.NewListener(ln, l.TLS), nil
 }
 
+// Free says which of some addresses another program listens at, before anything is made for who wants to.
+func Free(ctx context.Context, addresses []string) error {
+	for _, address := range addresses {
+		if strings.HasPrefix(address, unixPrefix) {
+			continue
+		}
+		ln, err := Listen(ctx, Listening{Address: address, Plain: true})
+		if err != nil {
+			return err
+		}
+		_ = ln.Close() // nothing came
+	}
+	return nil
+}
+
 // loopback reports whether an address is one that only this machine reaches.
 func loopback(ctx context.Context, address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -125,7 +126,7 @@ func (w *Wait) Sheet(now time.Time) []Row {
 		add("effect", w.Effect.String())
 	}
 	if w.Reserve != nil && *w.Reserve != (perdure.Spend{}) {
-		add("reserve", spendText(*w.Reserve))
+		add("budget", spendText(*w.Reserve)+" set aside until its outcome is known")
 	}
 	rule := strings.Join(w.Rules, ", ")
 	if !w.Policy.IsZero() {
@@ -271,6 +272,14 @@ func (w *Wait) Head() string {
 		return w.Asking() + Quoted(x.Tool)
 	}
 	return w.Asking() + kindOf(w.Action)
+}
+
+// maxSubject is how much of a subject a prompt has room for.
+const maxSubject = 60
+
+// Subject is what is asked about, and of which agent, for a prompt: the rest may be a long way above it.
+func (w *Wait) Subject() string {
+	return OneLine(strings.TrimPrefix(w.Head(), w.Asking())+" of "+ShownName(cmp.Or(w.Name, w.Agent.Short())), maxSubject)
 }
 
 // Asking is what a person is asked about an action.

@@ -487,16 +487,17 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 	if more := q.Verdict.Escalate; q.Stage < int64(len(more)) {
 		w.Next = &escalation{more[q.Stage].At, more[q.Stage].Asked}
 	} else {
-		w.short(f, q, t)
+		w.Lacking = Lacking(f, q, t)
 	}
 	return w
 }
 
-// short says of a question that asks for more people than there are that nobody can answer it, and what to do.
-func (w *Wait) short(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) {
-	n := t.Answerable(f, q)
-	if n >= w.Quorum || w.Quorum == 1 || t.Elsewhere(f, q) {
-		return
+// Lacking says of a question that asks for more people than there are that nobody can answer it, and what to do;
+// empty: there are enough.
+func Lacking(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) string {
+	n, quorum := t.Answerable(f, q), max(q.Verdict.Quorum, 1)
+	if n >= quorum || quorum == 1 || t.Elsewhere(f, q) {
+		return ""
 	}
 	do := "change the policy, or trust more people to approve (perdure key trust)"
 	if len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner") {
@@ -506,7 +507,7 @@ func (w *Wait) short(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) {
 	if n == 0 {
 		can = "nobody can answer"
 	}
-	w.Lacking = fmt.Sprintf("it needs %d people, and %s: %s", w.Quorum, can, do)
+	return fmt.Sprintf("it needs %d people, and %s: %s", quorum, can, do)
 }
 
 // voter is what people call a key that answered.
@@ -583,7 +584,7 @@ func (w *Wait) forOthers(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, m
 
 // Type has the commands that a wait tells people to type be as they are typed here.
 func (w *Wait) Type(typed func(text string) string) {
-	if w.Answer = typed(w.Answer); w.Kind == WaitHeld {
+	if w.Answer = typed(w.Answer); w.Kind == WaitHeld || w.Kind == WaitPause {
 		w.What = typed(w.What)
 	}
 }

@@ -73,7 +73,7 @@ func (t *teller) confirm(w *view.Wait) error {
 	if err := term.WriteSheet(t.c.ErrOrStderr(), w, time.Now()); err != nil {
 		return err
 	}
-	line, err := lineOf(t.c, "approve this? [y/N] ")
+	line, err := lineOf(t.c, w.Subject()+": approve this? [y/N] ")
 	if vote, ok := home.ParseVote(line, w.Digest); err == nil && (!ok || !vote.Yes) {
 		err = errors.New("nothing was approved")
 	}

@@ -125,7 +125,7 @@ func TestChatAtATerminal(t *testing.T) {
 	d.types("write it down\n")
 	d.sees("| I write it down")
 	d.sees("approval  may it? files.write")
-	d.sees("approve this? y, n, or n and why: ")
+	d.sees("files.write of chat: approve this? y, n, or n and why: ")
 	if _, err := os.Stat(filepath.Join(files, "a.txt")); err == nil {
 		t.Error("it was written before it was approved")
 	}

@@ -59,7 +59,7 @@ func serveCommand() *cobra.Command {
 		if s.Log, err = stays.begin(h, "a store in memory is gone when the server ends"); err != nil {
 			return err
 		}
-		if err := s.Conf.Fill(h.Home); err != nil {
+		if err := errors.Join(s.Conf.Fill(h.Home), server.Free(c.Context(), s.Conf.Listen)); err != nil {
 			return err
 		}
 		s.Concurrency, s.Grace = stays.concurrency, stays.grace

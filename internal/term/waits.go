@@ -26,12 +26,17 @@ func WriteWaits(w io.Writer, found []view.Wait, now time.Time, brief bool) error
 			}
 			continue
 		}
-		what := view.OneLine(one.Head(), 0)
+		what, ago := view.OneLine(one.Head(), 0), view.Ago(one.Since, now)
+		if one.Action == nil && strings.Contains(what, "perdure ") {
+			what = ago + ": " + what // it ends with a command to be copied
+		} else {
+			what += ", " + ago
+		}
 		var b strings.Builder
 		b.WriteString(Folded(s.Head(shown)+"  "+s.Warn(one.Kind)+"  ", Columns(shown)+2+len(one.Kind)+2,
-			what+", "+view.Ago(one.Since, now), width))
+			what, width))
 		row := func(text string) { b.WriteString(Wrapped("    ", text, width, s.Dim)) }
-		if one.Action != nil {
+		if one.Action != nil || one.Given != nil && one.Tool != "" {
 			row("agent " + one.Agent.String()) // two names can look alike
 		}
 		for _, r := range one.Sheet(now) {
