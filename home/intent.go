@@ -94,12 +94,12 @@ func ReadIntent(r io.Reader) (IntentFile, error) {
 	dec.KnownFields(true)
 	if err := dec.Decode(&f); err != nil {
 		if errors.Is(err, io.EOF) {
-			return f, errors.New("it is empty; write at least `goal: …`")
+			return f, perdure.Invalid(errors.New("it is empty; write at least `goal: …`"))
 		}
 		return f, perdure.Invalid(plainYAML(err))
 	}
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return f, errors.New("it holds more than one document; write one intent per file")
+		return f, perdure.Invalid(errors.New("it holds more than one document; write one intent per file"))
 	}
 	var raw struct{ Inputs yaml.Node }
 	if err := yaml.Unmarshal(text, &raw); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/view"
 )
 
 // Override puts what another intent says in the place of what this one says: each field that is set there. Labels and
@@ -101,6 +102,9 @@ func Assignments(of []string) (map[string]perdure.Data, error) {
 	return set, nil
 }
 
+// maxShownPath is how much of a path into a value is shown.
+const maxShownPath = 60
+
 // NotJSON says where a text that a person typed is not JSON that can be kept, and how text is written.
 func NotJSON(what string, err error) error {
 	var r *perdure.Rejection
@@ -108,8 +112,14 @@ func NotJSON(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if r.Predicate != canon.PredTextJSON {
-		return perdure.WithHint(fmt.Errorf("%s cannot be kept: got %s at %s, want %s", what, r.Got, r.Path, r.Want),
-			r.Hint)
+		path, want, hint := view.OneLine(r.Path, maxShownPath), r.Want, r.Hint
+		if r.Predicate == canon.PredDepth {
+			want, hint = fmt.Sprintf("at most %d levels", canon.DefaultDepth), "flatten the value"
+		}
+		return perdure.WithHint(fmt.Errorf("%s cannot be kept: got %s at %s, want %s", what, r.Got, path, want), hint)
+	}
+	if r.Got == "the end" && r.Offset == 0 {
+		return perdure.WithHint(fmt.Errorf("%s is empty", what), `write JSON, such as {"name":"value"}`)
 	}
 	return perdure.WithHint(fmt.Errorf("%s is not JSON: got %s at byte %d", what, r.Got, r.Offset+1),
 		`put text in quotes, as JSON has it: '"like this"'`)

@@ -300,14 +300,18 @@ func Live(ctx context.Context, s perdure.Store, followed []*Follower, show func(
 	return nil
 }
 
-// Stream shows the lines of an agent as they arrive, from now on, in a goroutine of its own. What it returns ends that,
-// after the last.
-func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(Line)) (func() error, error) {
+// Stream shows the lines of an agent as they arrive, from now on, in a goroutine of its own. Now shows those that have
+// arrived, and end ends it, after the last.
+func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(Line)) (now, end func() error,
+	err error) {
 	w, _, err := FollowRecent(ctx, s, id, 0, Fitting(func(Line) bool { return false }))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var mu sync.Mutex
 	next := func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
 		return w.Next(ctx, func(one Line) error {
 			show(one)
 			return nil
@@ -329,10 +333,11 @@ func Stream(ctx context.Context, s perdure.Store, id perdure.AgentID, show func(
 			}
 		}
 	}()
-	return func() error {
+	now = func() error { return next(context.WithoutCancel(ctx)) }
+	return now, func() error {
 		stop()
 		<-done
-		return next(context.Background())
+		return now()
 	}, nil
 }
 

@@ -14,24 +14,25 @@ import (
 // maxRecovered bounds how much of a session a recovered summary quotes.
 const maxRecovered = 20
 
-// recover writes the summaries of sessions that never closed.
-func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) ([]*Document, error) {
+// recover writes the summaries of sessions that never closed. On are those that may still go on.
+func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) (done []*Document, on []string, err error) {
 	open, err := r.Index.versions(ctx, []shelf{*own}, "v.tags='open' AND v.current=1 AND v.kind=? ORDER BY v.id",
 		KindSession)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var done []*Document
 	for _, v := range open {
-		if over, err := r.over(ctx, v, own); err != nil || !over {
-			if err != nil {
-				return nil, err
-			}
+		over, err := r.over(ctx, v, own)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !over {
+			on = append(on, v.path)
 			continue
 		}
 		text, err := r.retell(ctx, v, own, shelves)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		d, err := r.Write(ctx, Draft{Path: v.path, Kind: KindSession, Title: v.title + " (recovered)", Text: text,
 			Tags: []string{recoveredTag}, Base: []perdure.Hash{v.entry}})
@@ -39,11 +40,11 @@ func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) ([]*D
 			continue // it was closed meanwhile, or recovered by another
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		done = append(done, d)
 	}
-	return done, nil
+	return done, on, nil
 }
 
 // over reports whether an open session has ended without saying so: its process is gone, or nothing was heard of the

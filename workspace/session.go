@@ -101,9 +101,14 @@ const (
 func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) error {
 	var mark int64
 	if own := r.ownShelf(shelves); own != nil {
-		recovered, err := r.recover(ctx, own, shelves)
+		recovered, on, err := r.recover(ctx, own, shelves)
 		if err != nil {
 			return err
+		}
+		if len(on) > 0 {
+			o.Notes = append(o.Notes, fmt.Sprintf("open beside this one: %s; each is closed by itself, and one of "+
+				"which nothing is heard for %d hours gets a summary at the next open", strings.Join(on, ", "),
+				int(idleSession.Hours())))
 		}
 		if o.Recovered = recovered; len(recovered) > 0 {
 			if err := r.sync(ctx); err != nil {

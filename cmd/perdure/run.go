@@ -120,10 +120,11 @@ func (r *running) asking(ctx context.Context, n *perdure.Node, id perdure.AgentI
 
 // once runs an agent until it rests, and shows what it does.
 func (r *running) once(ctx context.Context, n *perdure.Node, id perdure.AgentID) (perdure.Idle, error) {
-	show := func() error { return nil }
+	now := func() error { return nil }
+	end := now
 	if beside := r.c.ErrOrStderr(); !r.quiet {
 		style, err := term.StyleOf(beside), error(nil)
-		show, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
+		now, end, err = view.Stream(ctx, n.Store, id, func(one view.Line) {
 			_, _ = fmt.Fprintln(beside, term.Line(one, style)) // the run does not depend on it
 		})
 		if err != nil {
@@ -131,10 +132,10 @@ func (r *running) once(ctx context.Context, n *perdure.Node, id perdure.AgentID)
 		}
 	}
 	idle, err := home.RunPatiently(ctx, n, id, r.tries, func(next home.Attempt) {
-		if !r.quiet {
+		if _ = now(); !r.quiet { // what it is about stands before it
 			note(r.c, "trying again in %s, attempt %d of %d: %s", next.In.Round(100*time.Millisecond), next.Number,
 				next.Of, next.Why)
 		}
 	})
-	return idle, errors.Join(err, show())
+	return idle, errors.Join(err, end())
 }

@@ -196,7 +196,9 @@ func (p *parser) float() *Rejection {
 func (p *parser) putFloat(token []byte, at int) *Rejection {
 	f, err := strconv.ParseFloat(string(token), 64)
 	if err != nil {
-		return p.reject(PredTextNumber, at, clip(string(token)), "a number a 64-bit float can hold")
+		r := p.reject(PredTextNumber, at, clip(string(token)), "a number a 64-bit float can hold")
+		r.Hint = "write it as text, in quotes"
+		return r
 	}
 	var room [32]byte
 	if want := appendNumber(room[:0], f); !p.plain && !bytes.Equal(want, token) {

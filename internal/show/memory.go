@@ -47,7 +47,7 @@ func Removed(w io.Writer, d *workspace.Document) error {
 // Documents prints documents as a table.
 func Documents(w io.Writer, docs []*workspace.Document) error {
 	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"},
-		Whole: "PATH", Drop: []string{"SIZE", "VISIBILITY", "KIND", "VERSION", "WRITTEN", "TITLE"}}
+		Whole: "PATH", Drop: []string{"SIZE", "VERSION", "KIND", "VISIBILITY", "WRITTEN", "TITLE"}}
 	now := time.Now()
 	for _, d := range docs {
 		title := view.OneLine(d.Title, 60)

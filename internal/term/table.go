@@ -88,7 +88,8 @@ func (t *Table) Write(w io.Writer) error {
 const (
 	// leastColumn is how narrow a column of a table may become.
 	leastColumn = 8
-	// leastFirst is the same for the first column, which says what a row is about, as long as others can be dropped.
+	// leastFirst is the same for the first column that may be cut, which says what a row is about, as long as others can
+	// be dropped.
 	leastFirst = 24
 )
 
@@ -106,10 +107,14 @@ func columnsOf(cell string) (n int) {
 // narrowed is the table without the next column that it can do without, if a terminal has no room for all; else nil.
 func (t *Table) narrowed(width []int, columns int) *Table {
 	need, whole := 2*(len(width)-1), slices.Index(t.Head, t.Whole)
+	first := 0
+	if whole == 0 {
+		first = 1
+	}
 	for i, w := range width {
 		switch i {
 		case whole:
-		case 0:
+		case first:
 			w = min(w, leastFirst)
 		default:
 			w = min(w, leastColumn)
