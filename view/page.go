@@ -71,7 +71,8 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 		p.row("diverged", "%s", d)
 	}
 	if len(v.Diverged) > 0 {
-		p.row("", "copies of it went on apart and were merged: it goes on by itself, and what needs a person is in perdure inbox")
+		p.row("", "copies of it went on apart and were merged: it goes on by itself, and what needs a person is in "+
+			"perdure inbox")
 	}
 	return p.rows
 }

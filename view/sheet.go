@@ -279,7 +279,8 @@ const maxSubject = 60
 
 // Subject is what is asked about, and of which agent, for a prompt: the rest may be a long way above it.
 func (w *Wait) Subject() string {
-	return OneLine(strings.TrimPrefix(w.Head(), w.Asking())+" of "+ShownName(cmp.Or(w.Name, w.Agent.Short())), maxSubject)
+	what, whose := strings.TrimPrefix(w.Head(), w.Asking()), ShownName(cmp.Or(w.Name, w.Agent.Short()))
+	return OneLine(what+" of "+whose, maxSubject)
 }
 
 // Asking is what a person is asked about an action.

@@ -104,7 +104,8 @@ func explained(err error, command string) (message, hint string) {
 		return message, hint
 	}
 	if code := exitCode(err); !strings.HasSuffix(command, " init") &&
-		(code == exitFailure && strings.Contains(hint, home.NodeFileName) || code == exitNotFound && !errors.Is(err, fs.ErrNotExist)) {
+		(code == exitFailure && strings.Contains(hint, home.NodeFileName) ||
+			code == exitNotFound && !errors.Is(err, fs.ErrNotExist)) {
 		hint = beginning(hint)
 	}
 	if !strings.HasSuffix(hint, " --help") { // help is the same for every store

@@ -53,7 +53,7 @@ func (a *Asker) Line(ctx context.Context, prompt string) (string, error) {
 func (a *Asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leave bool, err error) {
 	const help = "y or yes alone approves this one action, n denies it, and what comes after n is told to the agent; " +
 		"a question is told to it, too, and decides nothing"
-	leave, err = a.about(ctx, w, w.Subject()+": approve this? y, n, or n and why: ", help, func(line string) bool {
+	leave, err = a.about(ctx, w, "approve this? y, n, or n and why: ", help, func(line string) bool {
 		ok := false
 		if in, ok = home.ParseVote(line, w.Digest); !ok && len(line) > 1 && strings.HasSuffix(line, "?") {
 			in, ok = home.Input{Say: line}, true
@@ -69,7 +69,7 @@ func (a *Asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leav
 func (a *Asker) doubt(ctx context.Context, w *view.Wait) (in home.Input, open, leave bool, err error) {
 	const help = "happened, or not, says what you found out, and what comes after it is told to the agent; leave, or " +
 		"an empty line, leaves it open. It is never done again to find out"
-	leave, err = a.about(ctx, w, w.Subject()+": did it happen? happened, not, or leave: ", help, func(line string) bool {
+	leave, err = a.about(ctx, w, "did it happen? happened, not, or leave: ", help, func(line string) bool {
 		ok := false
 		in, open, ok = home.ParseSettle(line, w.Decision)
 		return ok
@@ -86,6 +86,7 @@ func (a *Asker) about(ctx context.Context, w *view.Wait, prompt, help string, ta
 		}
 		*a.shown = w.Decision
 	}
+	prompt = w.Subject() + ": " + prompt
 	for {
 		line, err := a.Typist.Ask(ctx, term.Prompt{Text: prompt, Stirred: a.stirred, Stale: a.stale})
 		if line = strings.TrimSpace(line); err == nil && !a.Seen() { // nobody saw it typed

@@ -88,8 +88,8 @@ func (t *Table) Write(w io.Writer) error {
 const (
 	// leastColumn is how narrow a column of a table may become.
 	leastColumn = 8
-	// leastFirst is the same for the first column that may be cut, which says what a row is about, as long as others can
-	// be dropped.
+	// leastFirst is the same for the first column that may be cut, which says what a row is about, as long as others
+	// can be dropped.
 	leastFirst = 24
 )
 
