@@ -33,13 +33,6 @@ const (
 	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written
 	// down. The newest stays.
 	maxInboxBytes = 8 << 20
-	// keptInbox and keptInboxBytes are the room in the inbox that is kept for what an agent waits for, and what must
-	// not be refused: see Node.roomFor.
-	keptInbox      = maxInbox / 8
-	keptInboxBytes = maxInboxBytes / 8
-	// ownersInbox and ownersInboxBytes are the room that is left to the owner by everybody else.
-	ownersInbox      = maxInbox / 4
-	ownersInboxBytes = maxInboxBytes / 4
 	// maxFallen and maxFallenBytes bound what a node remembers of events that left the inbox unseen, as after a merge:
 	// what sixteen copies may come to. fallenHold is after how many entries a snapshot is written although it has none
 	// of them.

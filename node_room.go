@@ -12,8 +12,8 @@ import (
 // that alone leaves no room for others is refused, too. What wakes the agent is never refused: that is how the inbox
 // gets empty.
 //
-// Whoever speaks in another name than that of the node's key leaves the last quarter of the inbox alone, also with what
-// the agent waits for: else anybody who may send events could keep the owner from being heard.
+// Whoever speaks in the name of the node's key may use nearly all of it. Others leave a little, also with what the
+// agent waits for: else anybody who may send events could keep the owner from being heard.
 //
 // Copies that were told apart may come to more together; then the oldest leave the inbox, and are seen all the same:
 // see Fold.Unseen.
@@ -22,28 +22,34 @@ func (n *Node) roomFor(a, told *Agent, ev *Event, now time.Time) error {
 	if ev.Notice != nil || f.Ended != nil {
 		return nil
 	}
-	most, bytes := maxInbox, maxInboxBytes
-	if ev.By != "" && ev.By != n.Key.Name {
-		most, bytes = most-ownersInbox, bytes-ownersInboxBytes
-	}
+	most, bytes := n.shareOf(f, ev)
 	whole := len(f.Inbox) == 0 || len(told.fold.Inbox) > 0 && told.fold.Inbox[0].Event == f.Inbox[0].Event
-	size := told.fold.weigh().inbox
-	if whole && len(told.fold.Inbox) <= most-keptInbox && size <= bytes-keptInboxBytes {
-		return nil
-	}
-	if whole && len(told.fold.Inbox) <= most && size <= bytes && f.Sleep != nil && awaits(f.Sleep.Sleep.Trigger,
-		ev.Name) {
+	if whole && len(told.fold.Inbox) <= most && told.fold.weigh().inbox <= bytes {
 		return nil
 	}
 	if f.Sleep != nil && !f.met(now, false).Met && told.fold.met(now, false).Met {
 		return nil
 	}
-	if len(f.Inbox) < most-keptInbox {
+	if len(f.Inbox) < most {
 		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, "+
-			"or send it again once the agent has run", ErrFull, bytes-keptInboxBytes)
+			"or send it again once the agent has run", ErrFull, bytes)
 	}
 	return fmt.Errorf("%w: %d events wait that the agent has not seen; send it again once the agent has run", ErrFull,
 		len(f.Inbox))
+}
+
+// shareOf is how many events that nobody has seen there may be with this one, and how many bytes.
+func (n *Node) shareOf(f *Fold, ev *Event) (most, bytes int) {
+	own, awaited := ev.By == "" || ev.By == n.Key.Name, f.Sleep != nil && awaits(f.Sleep.Sleep.Trigger, ev.Name)
+	switch {
+	case own && awaited:
+		return maxInbox, maxInboxBytes
+	case own:
+		return maxInbox - 8, maxInboxBytes - 1<<20
+	case awaited:
+		return maxInbox - 16, maxInboxBytes - 3<<19
+	}
+	return maxInbox - 128, maxInboxBytes - 2<<20
 }
 
 // awaits reports whether a trigger speaks of events of a name.
