@@ -33,7 +33,10 @@ func (w *Follower) Next(ctx context.Context, f func(Line) error) error { return 
 // until is next up to a cursor; zero: to the end. Where the memory was written anew, it is read anew, and what is new
 // is shown.
 func (w *Follower) until(ctx context.Context, end perdure.Cursor, f func(Line) error) error {
-	err := w.read(w.place.After(ctx, w.store, w.ID), end, nil, f)
+	err := w.place.stands(ctx, w.store, w.ID)
+	if err == nil {
+		err = w.read(w.place.After(ctx, w.store, w.ID), end, nil, f)
+	}
 	if !errors.Is(err, ErrReordered) {
 		return err
 	}

@@ -83,6 +83,20 @@ func (p Place) After(ctx context.Context, s perdure.Store, id perdure.AgentID) i
 	}
 }
 
+// stands reports whether what was read up to the place stands before it still. With one head that is so where the head
+// stands; with several, some may have moved behind what is new, and whoever shows that first would show the wrong.
+func (p Place) stands(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+	if len(p.heads) < 2 {
+		return nil
+	}
+	for _, err := range p.After(ctx, s, id) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // upTo are the entries that were read by who stands at the place, as far as the store has them.
 func (p Place) upTo(ctx context.Context, s perdure.Store, id perdure.AgentID) (map[perdure.Hash]bool, error) {
 	parents := map[perdure.Hash][]perdure.Hash{}

@@ -28,8 +28,9 @@ func (s *shuffled) Entries(_ context.Context, _ perdure.AgentID, after perdure.C
 	}
 }
 
-// A memory with two branches is written anew in every order that has parents first, and with new entries or without.
-// Who stands anywhere in it has every entry once, or is told; who follows it has every entry once.
+// A memory with three branches, so that one head may move although the last stays, is written anew in every order that
+// has parents first, and with new entries or without. Who stands anywhere in it has every entry once, or is told; who
+// follows it has every entry once.
 func TestAPlaceIsWholeOrSaysSo(t *testing.T) {
 	t.Parallel()
 	key, err := perdure.GenerateSigner("author")
@@ -44,10 +45,10 @@ func TestAPlaceIsWholeOrSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	branch := func(n int) (all []*perdure.Entry) {
+	branch := func(name string, n int) (all []*perdure.Entry) {
 		a := begun
 		for i := range n {
-			es, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: fmt.Sprint(n, i)}})
+			es, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: fmt.Sprint(name, i)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,19 +56,19 @@ func TestAPlaceIsWholeOrSaysSo(t *testing.T) {
 		}
 		return all
 	}
-	left, right := branch(2), branch(3)
 	var orders [][]*perdure.Entry
-	var weave func(sofar, l, r []*perdure.Entry)
-	weave = func(sofar, l, r []*perdure.Entry) {
+	var weave func(sofar []*perdure.Entry, rest ...[]*perdure.Entry)
+	weave = func(sofar []*perdure.Entry, rest ...[]*perdure.Entry) {
 		orders = append(orders, slices.Clone(sofar)) // as far as that, too
-		if len(l) > 0 {
-			weave(append(slices.Clone(sofar), l[0]), l[1:], r)
-		}
-		if len(r) > 0 {
-			weave(append(slices.Clone(sofar), r[0]), l, r[1:])
+		for i, one := range rest {
+			if len(one) > 0 {
+				left := slices.Clone(rest)
+				left[i] = one[1:]
+				weave(append(slices.Clone(sofar), one[0]), left...)
+			}
 		}
 	}
-	weave([]*perdure.Entry{g}, left, right)
+	weave([]*perdure.Entry{g}, branch("left", 2), branch("right", 2), branch("other", 1))
 	mem := new(perdure.MemStore) // it has no snapshots
 	if err := mem.Put(t.Context(), g.ID(), g); err != nil {
 		t.Fatal(err)
