@@ -26,7 +26,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	const events = 5
 	for range events {
 		w.call(all, "POST", "/v1/agents/big/events", client.Event{Name: "told",
-			Data: []byte(`"` + strings.Repeat("x", 1<<20-64) + `"`)}, 200, nil)
+			Data: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)}, 200, nil)
 	}
 	seen, pages := 0, 0
 	for after := ""; ; pages++ {
