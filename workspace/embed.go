@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/perdure/perdure"
 )
 
 // Embeddings is an Embedder behind a server that speaks the protocol of OpenAI, as Ollama and many others do.
@@ -93,12 +90,7 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	return out, nil
 }
 
-const (
-	embedBatch  = 64
-	embedAtOnce = 512 // texts a search embeds before it answers; the rest waits for the next, or for EmbedAll
-	// fuseConstant is that of reciprocal rank fusion.
-	fuseConstant = 60
-)
+const embedBatch = 64
 
 // EmbedAll embeds every text that has no vector of the model yet.
 func (w *Workspace) EmbedAll(ctx context.Context, progress func(done, total int64)) error {
@@ -187,104 +179,4 @@ func nearness(a, b []byte) float64 {
 		sum += float64(math.Float32frombits(x)) * float64(math.Float32frombits(y))
 	}
 	return sum
-}
-
-// fused is what was found by words together with what is near in meaning, by reciprocal rank. A server that does not
-// answer leaves words alone.
-func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) {
-	for done := 0; done < embedAtOnce; {
-		n, err := f.embedSome(ctx, embedBatch)
-		if err != nil || n == 0 {
-			break
-		}
-		done += n
-	}
-	asked, err := f.Embed.Embed(ctx, []string{f.s.Text})
-	if err != nil || len(asked) != 1 {
-		return byWords, ctx.Err()
-	}
-	near, err := f.near(ctx, packed(asked[0]))
-	if err != nil {
-		return nil, err
-	}
-	type key struct{ version, item int64 }
-	of := func(c *Found) key {
-		if c.version != 0 {
-			return key{version: c.version}
-		}
-		return key{item: c.item}
-	}
-	all, scores := map[key]*Found{}, map[key]float64{}
-	var order []key
-	for _, list := range [][]*Found{byWords, near} {
-		for i, c := range list {
-			k := of(c)
-			if all[k] == nil {
-				all[k] = c
-				order = append(order, k)
-			}
-			scores[k] += 1 / float64(fuseConstant+i+1)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(scores[b], scores[a]) })
-	out := make([]*Found, len(order))
-	for i, k := range order {
-		out[i] = all[k]
-		out[i].Score = scores[k]
-	}
-	return out, nil
-}
-
-// near is what is nearest in meaning of what the reader may see.
-func (f *finder) near(ctx context.Context, asked []byte) ([]*Found, error) {
-	rows, err := f.Index.db.QueryContext(ctx, "SELECT v.item, v.value, i.agent, coalesce(i.version, 0), "+
-		"i.at, i.kind FROM vector v JOIN item i ON i.id=v.item "+
-		"WHERE v.model=? AND (i.expires=0 OR i.expires>?)", f.Embed.Name(), int64(f.now))
-	if err != nil {
-		return nil, err
-	}
-	type row struct {
-		Found
-		agent int64
-	}
-	var best []*row
-	for rows.Next() {
-		c := &row{}
-		var value []byte
-		var at int64
-		if err := rows.Scan(&c.item, &value, &c.agent, &c.version, &at, &c.Kind); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		c.Time, c.Score = perdure.Time(at), nearness(asked, value)
-		if f.fits(&c.Found) {
-			best = append(best, c)
-		}
-		if len(best) > 8192 {
-			slices.SortStableFunc(best, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
-			best = best[:2048]
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(best, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
-	var found []*Found
-	docs := map[int64]bool{}
-	for _, c := range best {
-		if len(found) == fewest {
-			break
-		}
-		if c.once() && docs[c.version] {
-			continue
-		}
-		ok, err := f.show(ctx, &c.Found, c.agent)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			docs[c.version] = true
-			found = append(found, &c.Found)
-		}
-	}
-	return found, nil
 }

@@ -1,0 +1,96 @@
+package workspace_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+// meanings are groups of words that mean the same: each is a direction of its own.
+var meanings = []string{"car automobile vehicle", "tree forest", "cake bread"}
+
+// meant is the vector of a text: one direction for each meaning, and one for what means none of them.
+func meant(text string) []float32 {
+	v := make([]float32, len(meanings)+1)
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		for i, group := range meanings {
+			if strings.Contains(" "+group+" ", " "+word+" ") {
+				v[i]++
+			}
+		}
+	}
+	v[len(meanings)] = 0.01
+	return v
+}
+
+// embeddings is a server that speaks the protocol of OpenAI.
+func embeddings(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		var in struct {
+			Model string   `json:"model"`
+			Input []string `json:"input"`
+		}
+		if req.URL.Path != "/v1/embeddings" || json.NewDecoder(req.Body).Decode(&in) != nil || in.Model != "tiny" {
+			http.Error(rw, "no", http.StatusBadRequest)
+			return
+		}
+		var data []map[string]any
+		for i, text := range in.Input {
+			data = append(data, map[string]any{"index": i, "embedding": meant(text)})
+		}
+		_ = json.NewEncoder(rw).Encode(map[string]any{"data": data})
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A document is ranked by its best piece, once by words and once by meaning, however many pieces it has; what means
+// something else is not found at all.
+func TestLongTextsDoNotOutrankNearOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	w.Embed = &workspace.Embeddings{URL: embeddings(t).URL + "/v1", Model: "tiny"}
+	r := w.as("coder")
+	talk, long := "# A walk\n", "# A walk\n"
+	for i := range 6 {
+		said := strings.Repeat(fmt.Sprintf("The forest has paths, and path %d has a tree. ", i), 60)
+		talk += fmt.Sprintf("\n## ann\n\n%s\n", said)
+		long += fmt.Sprintf("\n## Part %d\n\n%s\n", i, said)
+	}
+	if _, err := r.Import(t.Context(), workspace.Foreign{Path: "transcripts/walk.md", Kind: workspace.KindTranscript,
+		Text: talk}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	w.write(r, workspace.Draft{Path: "notes/walk.md", Text: long})
+	w.write(r, workspace.Draft{Path: "notes/oil.md", Text: "The automobile needs oil.\n"})
+	found := w.find(r, "vehicle")
+	if len(found) != 1 || found[0].Path != "notes/oil.md" || !near(found[0].Score, 1.0/61) {
+		t.Errorf("by meaning alone: %v, want notes/oil.md alone, at 1/61", scored(found))
+	}
+	found = w.find(r, "vehicle oil")
+	if len(found) != 1 || !near(found[0].Score, 2.0/61) {
+		t.Errorf("by words and meaning: %v, want notes/oil.md alone, at 2/61", scored(found))
+	}
+	for _, f := range w.find(r, "tree") {
+		if f.Score > 2.0/61+1e-9 {
+			t.Errorf("%s has %f, more than the first of both lists can", f.Path, f.Score)
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func scored(found []*workspace.Found) (all []string) {
+	for _, f := range found {
+		all = append(all, fmt.Sprintf("%s %.4f", f.Path, f.Score))
+	}
+	return all
+}
