@@ -103,9 +103,10 @@ func (d *Doctor) policies() {
 
 // powers looks at what a node here can do, one thing at a time, so that one that is wrong does not hide the others.
 func (d *Doctor) powers() {
-	_, err := readNodeFile(d.h)
+	file, err := readNodeFile(d.h)
 	if d.accepted() && err == nil {
 		err = d.p.Fill(d.h)
+		d.embeddings(file.Embeddings)
 	}
 	if err != nil {
 		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+
@@ -320,6 +321,26 @@ func (d *Doctor) reach(a perdure.Advisor, name, source string) {
 		d.say("advisor", Odd, "look whether that server can be reached from here",
 			"%s is %s, which could not be checked: %v", name, source, err)
 	}
+}
+
+// embeddings looks whether the server that searches by meaning answers.
+func (d *Doctor) embeddings(source string) {
+	e, err := embedderOf(source)
+	if e == nil && err == nil {
+		return
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(d.ctx, modelPatience)
+		_, err = e.Embed(ctx, []string{"perdure doctor"})
+		cancel()
+	}
+	if err != nil {
+		_, hint := view.Explain(err, "perdure doctor")
+		d.say("embeddings", Unwell, cmp.Or(hint, "correct embeddings in node.yaml"),
+			"searches are by words alone: %v", err)
+		return
+	}
+	d.say("embeddings", Well, "", "%s", source)
 }
 
 // keyOf says why the key of a model cannot be had, if it has one.

@@ -193,6 +193,7 @@ func (s *Server) sessionClose(ctx context.Context, req *sdk.CallToolRequest,
 
 type foundOut struct {
 	Found []foundLine `json:"found"`
+	Note  string      `json:"note,omitempty" jsonschema:"what was not searched, and why"`
 }
 
 type foundLine struct {
@@ -216,11 +217,12 @@ func (s *Server) memorySearch(ctx context.Context, req *sdk.CallToolRequest,
 	if err != nil {
 		return nil, nil, err
 	}
+	out := &foundOut{Found: []foundLine{}}
+	q.Note = func(text string) { out.Note = text }
 	found, err := r.Find(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &foundOut{Found: []foundLine{}}
 	for _, f := range found {
 		one := foundLine{Path: f.Path, Title: f.Title, Kind: f.Kind, Time: f.Time.String(), Snippet: f.Snippet,
 			Entry: f.Entry.String(), Score: f.Score}

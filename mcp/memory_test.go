@@ -116,7 +116,7 @@ func TestClientsOfAnotherScopeLearnNothing(t *testing.T) {
 // A client keeps and finds what it was told to, by the tools alone.
 func TestClientsRemember(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.remembering("coder", "home")
+		ws := w.remembering("coder", "home")
 		c := w.connect("pipe", versions[1], nil)
 		want := func(text, part string) {
 			t.Helper()
@@ -134,6 +134,9 @@ func TestClientsRemember(t *testing.T) {
 			"append": true}), "version")
 		want(c.said("document_read", map[string]any{"path": "decisions/use-go.md"}), "And links.")
 		want(c.said("memory_search", map[string]any{"query": "which language compiles fast?"}), "decisions/use-go.md")
+		ws.Embed = &workspace.Embeddings{URL: "http://127.0.0.1:1/v1", Model: "m"} // where nobody answers
+		want(c.said("memory_search", map[string]any{"query": "which language compiles fast?"}), "words alone")
+		ws.Embed = nil
 		want(c.said("memory", map[string]any{"command": "create", "path": "/memories/a.md", "file_text": "mine"}),
 			"created")
 		want(c.said("document_promote", map[string]any{"path": "agents/coder/a.md", "to": "team"}), "a.md")

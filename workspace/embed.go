@@ -10,9 +10,12 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure"
 )
 
 // Embeddings is an Embedder behind a server that speaks the protocol of OpenAI, as Ollama and many others do.
@@ -35,6 +38,14 @@ const (
 
 // Embed asks the server.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out, err := e.ask(ctx, texts)
+	if err != nil {
+		return nil, perdure.WithHint(err, "start that server, or correct embeddings in node.yaml")
+	}
+	return out, nil
+}
+
+func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{"model": e.Model, "input": texts})
@@ -60,7 +71,11 @@ func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, er
 	}
 	answer, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask for embeddings: %w", err)
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // the address is said
+		}
+		return nil, fmt.Errorf("the embeddings server at %s does not answer: %w", req.URL.Host, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {

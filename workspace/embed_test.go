@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -93,4 +94,34 @@ func scored(found []*workspace.Found) (all []string) {
 		all = append(all, fmt.Sprintf("%s %.4f", f.Path, f.Score))
 	}
 	return all
+}
+
+// A search that cannot ask for meanings finds words, and says so; deriving the index anew says what to do.
+func TestASearchWithoutItsServerSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	server := embeddings(t)
+	w.Embed = &workspace.Embeddings{URL: server.URL + "/v1", Model: "tiny"}
+	r := w.as("coder")
+	w.write(r, workspace.Draft{Path: "notes/oil.md", Text: "The automobile needs oil.\n"})
+	var notes []string
+	search := workspace.Search{Text: "oil", Note: func(text string) { notes = append(notes, text) }}
+	if _, err := r.Find(t.Context(), search); err != nil || len(notes) != 0 {
+		t.Fatalf("with its server: %v, %v", notes, err)
+	}
+	server.Close()
+	found, err := r.Find(t.Context(), search)
+	if err != nil || len(found) != 1 || len(notes) != 1 {
+		t.Fatalf("without its server: %v, %v, %v", scored(found), notes, err)
+	}
+	for _, want := range []string{"words alone", "does not answer", "embeddings in node.yaml"} {
+		if !strings.Contains(notes[0], want) {
+			t.Errorf("the note is %q, want %q in it", notes[0], want)
+		}
+	}
+	err = r.Rebuild(t.Context(), func(string, int64, int64) {})
+	var hint *perdure.Hint
+	if !errors.As(err, &hint) || !strings.Contains(hint.Do, "embeddings in node.yaml") {
+		t.Errorf("deriving it anew: %v, want a hint that names the setting", err)
+	}
 }

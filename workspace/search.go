@@ -23,6 +23,8 @@ type Search struct {
 	Since      time.Time
 	Before     time.Time
 	Limit      int // zero: 10
+	// Note is told what was not searched, and why; nil: nobody is.
+	Note func(text string)
 }
 
 // Found is something that was found.
@@ -577,5 +579,8 @@ func (r *Reader) Rebuild(ctx context.Context, progress func(what string, done, t
 	if err := r.Index.Rebuild(ctx, r.Store, bar("index")); err != nil {
 		return err
 	}
-	return r.EmbedAll(ctx, bar("embeddings"))
+	if err := r.EmbedAll(ctx, bar("embeddings")); err != nil {
+		return fmt.Errorf("the index was derived anew, but not all that is searched by meaning: %w", err)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -23,14 +24,18 @@ const (
 )
 
 // fused is what was found by words together with what is near in meaning, by reciprocal rank. A server that does not
-// answer leaves words alone.
+// answer leaves words alone, and the search says so.
 func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) {
 	asked, err := f.Embed.Embed(ctx, []string{f.s.Text})
-	if err != nil || len(asked) != 1 {
+	if err != nil {
+		f.missed("words alone were searched", err)
 		return byWords, ctx.Err()
 	}
 	for done := 0; done < embedAtOnce; {
 		n, err := f.embedSome(ctx, embedBatch)
+		if err != nil {
+			f.missed("the newest texts were searched by words alone", err)
+		}
 		if err != nil || n == 0 {
 			break
 		}
@@ -41,6 +46,19 @@ func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) 
 		return nil, err
 	}
 	return fuse(byWords, near), nil
+}
+
+// missed says what was not searched.
+func (f *finder) missed(what string, why error) {
+	if f.s.Note == nil {
+		return
+	}
+	text := fmt.Sprintf("%s, not meanings: %v", what, why)
+	var hint *perdure.Hint
+	if errors.As(why, &hint) {
+		text += "; " + hint.Do
+	}
+	f.s.Note(text)
 }
 
 // fuse ranks what is in several lists: each list adds to what it has the reciprocal of its rank there.

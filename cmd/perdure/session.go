@@ -118,6 +118,7 @@ func searchCommand() *cobra.Command {
 					return nil
 				}
 			}
+			s.Note = func(text string) { note(c, "%s", text) }
 			return answers(m.out, show.Found)(r.Find(ctx, s))
 		})
 	}
