@@ -43,7 +43,8 @@ func (ev *Event) wordless() bool {
 }
 
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can
-// stop.
+// stop. If the same key has paused it in the same words, and nobody has resumed it since, nothing is written, and the
+// entry is that of then.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		return Event{Name: "pause", Notice: Pause{Note: note}}, a.living()
@@ -141,6 +142,9 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 	if program, _ := ctx.Value(programKey{}).(bool); program && !ev.wordless() {
 		ev.Taint = true
 	}
+	if was := a.pausedAs(n.Key.Key(), &ev); was != nil {
+		return was, nil
+	}
 	e, listed, err := n.record(ctx, id, ev)
 	if err != nil {
 		return nil, err
@@ -149,6 +153,18 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 		n.relist(ctx, id)
 	}
 	return e, nil
+}
+
+// pausedAs is the entry by which a key paused the agent as an event says, if that still stands and is not long ago.
+func (a *Agent) pausedAs(key Key, ev *Event) *Entry {
+	for _, h := range a.fold.Paused {
+		if e := a.recent(h); e != nil && e.Origin == key {
+			if was, _ := e.content.(Event); was.Notice == ev.Notice && was.By == ev.By {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // relist is list for what was written whether it can be listed or not: a node that looks at it writes its line.

@@ -40,6 +40,35 @@ func TestAnAnswerThatChangesNothingIsNotWritten(t *testing.T) {
 	}
 }
 
+func TestAPauseOfWhatIsPausedSoIsNotWritten(t *testing.T) {
+	n := newNode(t, new(perdure.MemStore), scripted(steps("look", 1)))
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})
+	pause := func(by, note string) perdure.Hash {
+		t.Helper()
+		e, err := n.Pause(perdure.WithSpeaker(t.Context(), by), id, note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Name
+	}
+	first := pause("ann", "holiday")
+	if again := pause("ann", "holiday"); again != first {
+		t.Errorf("the same pause again: got entry %s, want %s", again.Short(), first.Short())
+	}
+	if pause("ann", "sick") == first || pause("bob", "holiday") == first {
+		t.Error("a pause for another reason, or by somebody else, was not written")
+	}
+	if _, err := n.Resume(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if pause("ann", "holiday") == first {
+		t.Error("a pause after a resume was not written")
+	}
+	if got := load(t, n.Store, id).Count; got != 6 {
+		t.Errorf("got %d entries, want a genesis, four pauses and a resume", got)
+	}
+}
+
 func TestVerbsRefuseWhatWouldCountForNothing(t *testing.T) {
 	n := newNode(t, new(perdure.MemStore), scripted(steps("look", 1)))
 	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "shop"}})

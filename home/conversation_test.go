@@ -96,7 +96,7 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 			return err
 		}
 		if _, ended, err := c.Rest(ctx); err != nil || !ended ||
-			!strings.Contains(strings.Join(to.told, " "), "has ended") {
+			!strings.Contains(strings.Join(to.told, " "), "was ended by") {
 			t.Errorf("ended %v, %v, told %q", ended, err, to.told)
 		}
 		return nil

@@ -143,9 +143,16 @@ func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told,
 
 // Pause keeps an agent from deciding anything until it is resumed.
 func (d *Desk) Pause(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
-	return d.verb(ctx, v, VerbPause, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		return d.Node.Pause(ctx, a.ID(), note)
+	before := false
+	told, err := d.verb(ctx, v, VerbPause, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		e, err := d.Node.Pause(ctx, a.ID(), note)
+		before = err == nil && pausedAt(a, e)
+		return e, err
 	})
+	if told != nil {
+		told.Before = before
+	}
+	return told, err
 }
 
 // End ends an agent for good.

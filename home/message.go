@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -25,8 +26,15 @@ type Message interface {
 // Pause keeps an agent from deciding anything until it is resumed.
 type Pause struct{ Note string }
 
-func (x Pause) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
-	return n.Pause(ctx, a.ID(), x.Note)
+func (x Pause) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Agent, r *Told) (*perdure.Entry, error) {
+	e, err := n.Pause(ctx, a.ID(), x.Note)
+	r.Before = err == nil && pausedAt(a, e)
+	return e, err
+}
+
+// pausedAt reports whether an agent was paused by an entry already.
+func pausedAt(a *perdure.Agent, e *perdure.Entry) bool {
+	return slices.Contains(a.Fold().Paused, e.Name)
 }
 
 func (x Pause) post(ctx context.Context, w *Away, agent string) (*Told, error) {

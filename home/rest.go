@@ -43,8 +43,7 @@ func (t *Conversation) Rest(ctx context.Context) (r *Rest, ended bool, err error
 		return nil, false, err
 	}
 	if r.ended {
-		f := r.Now.Fold()
-		t.To.Tell(fmt.Sprintf("%s has ended: %s%s", view.Called(r.Now), f.Ended.Signal, view.Noted(f.Ended.Note)))
+		t.To.Tell(view.Called(r.Now) + " " + view.EndText(r.Now.Fold().Ended, view.EndedBy(r.Now)))
 		return nil, true, nil
 	}
 	if t.alarm != nil {

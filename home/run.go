@@ -135,7 +135,7 @@ func (r *Ran) Err() error {
 func (r *Ran) Text(now time.Time) (text, result string) {
 	name := view.Called(r.Now)
 	if r.Ended != nil {
-		text = name + " has ended: " + r.Ended.Signal.String() + view.Noted(view.OneLine(r.Ended.Note, view.LineWidth))
+		text = name + " " + view.EndText(r.Ended, view.EndedBy(r.Now))
 		if r.Ended.Result != nil {
 			result = view.AnswerText(r.Ended.Result)
 		}

@@ -86,9 +86,11 @@ func (t *Told) Text() string {
 	if t.Lacks != "" {
 		text += "; that is not enough yet (" + t.Lacks + ")"
 	}
-	if t.Before {
-		what := view.OneLine(cmp.Or(t.id, "it"), 0)
-		text = fmt.Sprintf("%s was received before (seq %d); nothing changed", what, t.Seq)
+	switch {
+	case t.Before && t.id != "":
+		text = fmt.Sprintf("%s was received before (seq %d); nothing changed", view.OneLine(t.id, 0), t.Seq)
+	case t.Before:
+		text = fmt.Sprintf("already %s (seq %d); nothing changed", view.OneLine(t.What, view.ScreenText), t.Seq)
 	}
 	return t.Called() + ": " + text
 }

@@ -165,7 +165,11 @@ func (p *page) bounds() {
 // standing prints what the agent does, or why it does nothing and what changes that.
 func (p *page) standing() {
 	if e := p.Ended; e != nil {
-		p.row("ended", "%s %s%s", e.Signal, Ago(e.Time, p.now), Noted(e.Note))
+		how := e.Signal.String()
+		if p.EndedBy != "" {
+			how = "by " + InLine(p.EndedBy)
+		}
+		p.row("ended", "%s %s%s", how, Ago(e.Time, p.now), Noted(e.Note))
 		if e.Result != nil {
 			p.text("result", AnswerText(e.Result))
 		}

@@ -121,6 +121,7 @@ type Summary struct {
 	Needs    string                 `json:"needs,omitempty"`   // what a node must have to go on with it
 	Cannot   []perdure.Incapability `json:"cannot,omitempty"`  // the nodes that have shown that they cannot
 	Ended    *perdure.Ending        `json:"ended,omitempty"`
+	EndedBy  string                 `json:"ended_by,omitempty"` // who ended it, if it did not end by itself
 	Intent   perdure.Intent         `json:"intent"`
 	Charter  perdure.Charter        `json:"charter"`
 	Owner    string                 `json:"owner"`
@@ -176,6 +177,9 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Sleep: f.Sleep,
 		Inbox: f.Unseen(), Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
+	}
+	if v.Ended != nil {
+		v.EndedBy = EndedBy(a)
 	}
 	for _, c := range f.Children {
 		v.Children = append(v.Children, child{ChildInfo: c})
@@ -256,6 +260,28 @@ func (v *Summary) WhyText(now time.Time) string {
 	}
 	text, _ := WhyNow(perdure.Idle{Reasons: v.Reasons}, now)
 	return text
+}
+
+// EndedBy is who ended an agent from outside; empty: it ended by itself, or that is long ago.
+func EndedBy(a *perdure.Agent) string {
+	for e := range a.Counting() {
+		if ev, ok := e.Content().(perdure.Event); ok && e.Name == a.Fold().Ended.Entry {
+			return ev.By
+		}
+	}
+	return ""
+}
+
+// EndText says how an agent ended, after its name: by whom and why, or how it ended by itself.
+func EndText(e *perdure.Ending, by string) string {
+	note := OneLine(e.Note, LineWidth)
+	switch {
+	case by == "":
+		return "has ended: " + e.Signal.String() + Noted(note)
+	case note == "":
+		return "was ended by " + InLine(by)
+	}
+	return "was ended by " + InLine(by) + ": " + note
 }
 
 // AddAdvisor is what to do where there is no advisor.
