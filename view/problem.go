@@ -66,6 +66,8 @@ func Explain(err error, command string) (message, hint string) {
 		message = interrupted
 	case errors.Is(err, fs.ErrNotExist):
 		hint = "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "give this user the right to it and to its folder (chmod, chown), or name another place"
 	case errors.Is(err, disk.ErrPlace):
 		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):

@@ -3,6 +3,7 @@ package view_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"strings"
 	"testing"
@@ -166,6 +167,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			"see perdure ls"},
 		{perdure.Invalid(perdure.Missing("nothing")), "nothing", "see perdure do --help"},
 		{context.Canceled, "interrupted", ""},
+		{&fs.PathError{Op: "open", Path: "key", Err: fs.ErrPermission}, "open key: permission denied",
+			"give this user the right to it and to its folder (chmod, chown), or name another place"},
 	} {
 		if message, hint := view.Explain(c.err, "perdure do"); message != c.message || hint != c.hint {
 			t.Errorf("%v: got %q, %q, want %q, %q", c.err, message, hint, c.message, c.hint)

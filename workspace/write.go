@@ -301,8 +301,9 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 		}
 	}
 	if len(d.Text) > MaxText {
-		return nil, perdure.Invalid(fmt.Errorf("%s: its text is longer than the %d bytes that a document may have; "+
-			"split it, or link to a file", path, MaxText))
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: its text is longer than the %d bytes that a "+
+			"document may have", path, MaxText)),
+			"split it, or keep it as a file and write a document that links to it")
 	}
 	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
 		return nil, perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+

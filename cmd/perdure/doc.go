@@ -14,7 +14,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/imports"
@@ -199,12 +198,11 @@ func docWriteCommand() *cobra.Command {
 // textArg is a text from the command line: itself, @FILE, or standard input for - and for nothing.
 func textArg(c *cobra.Command, arg string) (string, error) {
 	name, isFile := strings.CutPrefix(arg, "@")
-	switch {
-	case arg == "" || arg == "-":
-		b, err := readWhole(c, "-", perdure.Limits{Bytes: workspace.MaxText})
-		return string(b), err
-	case isFile:
-		b, err := disk.ReadFile(name, workspace.MaxText)
+	if arg == "" || arg == "-" {
+		name, isFile = "-", true
+	}
+	if isFile {
+		b, err := readWhole(c, name, perdure.Limits{Bytes: workspace.MaxText})
 		return string(b), err
 	}
 	return strings.TrimSuffix(arg, "\n") + "\n", nil
