@@ -47,7 +47,7 @@ build: ## build bin/perdure
 	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/perdure ./cmd/perdure
 
 man: build ## write manual pages to bin/man
-	bin/perdure help --man bin/man
+	bin/perdure man --dir bin/man
 
 deb: build ## make a Debian package in bin (needs dpkg-deb)
 	packaging/deb.sh bin/perdure '$(VERSION)' "$$(dpkg --print-architecture)" bin

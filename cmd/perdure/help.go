@@ -110,12 +110,9 @@ func helpCommand() *cobra.Command {
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help for a command, or for " + strings.Join(topicNames(), ", "),
 		Long: `Help shows what a command does, how to call it, examples and exit codes. Topics are the formats that people write: ` +
-			strings.Join(topicNames(), ", ") + `.
-
-With --man it writes all of it as manual pages.`,
+			strings.Join(topicNames(), ", ") + `.`,
 		Example: `  perdure help run
-  perdure help script
-  perdure help --man /usr/local/share/man/man1`,
+  perdure help script`,
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion,
 			cobra.ShellCompDirective) {
 			at, _, err := c.Root().Find(args)
@@ -134,11 +131,7 @@ With --man it writes all of it as manual pages.`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	man := c.Flags().String("man", "", "write manual pages of all commands and topics to this folder")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if *man != "" {
-			return writeManuals(c.Root(), *man)
-		}
 		if len(args) == 1 && topicText(args[0]) != "" {
 			w := c.OutOrStdout()
 			_, err := io.WriteString(w, term.Reflow(topicText(args[0]), cmp.Or(term.WidthOf(w), helpWidth)))

@@ -3,49 +3,65 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/roff"
 )
 
-// writeManuals writes a manual page for each command, and for each topic, to a folder, which is made if it is not
-// there. Pages of the same names are replaced.
-func writeManuals(root *cobra.Command, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manuals are for everybody
-		return err
-	}
-	pages := manuals(root)
-	for _, topic := range topicNames() {
-		name := "perdure-" + strings.ReplaceAll(topic, ".", "-")
-		pages = append(pages, &roff.Page{Name: name, Section: "7", Short: topic + " of Perdure",
-			Description: topicText(topic), See: "perdure"})
-	}
-	for _, p := range pages {
-		p.Source = "perdure " + version
-		name := filepath.Join(dir, p.Name+"."+p.Section)
-		if err := os.WriteFile(name, []byte(p.String()), 0o644); err != nil { //nolint:gosec // as above
-			return err
+func manCommand() *cobra.Command {
+	c := command("man", cobra.ArbitraryArgs)
+	dir := c.Flags().String("dir", "", "write the pages of all commands and topics to this folder, which is made")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		pages := manuals(c.Root())
+		for _, topic := range topicNames() {
+			pages = append(pages, &roff.Page{Name: manualName("perdure " + topic), Section: "7",
+				Source: "perdure " + version,
+				Short:  topic + " of Perdure", Description: topicText(topic), See: "perdure"})
 		}
+		if *dir != "" {
+			return writeManuals(pages, *dir)
+		}
+		name := manualName(strings.Join(append([]string{"perdure"}, args...), " "))
+		i := slices.IndexFunc(pages, func(p *roff.Page) bool { return p.Name == name })
+		if i < 0 {
+			return perdure.WithHint(perdure.Missing("there is no page about "+strings.Join(args, " ")),
+				"perdure help lists the commands and topics")
+		}
+		return writeBytes(c, "", []byte(pages[i].String()))
 	}
-	return nil
+	return c
 }
 
-// manualName is what the page of a command is called.
-func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+// writeManuals writes pages to a folder, which is made if it is not there. Pages of the same names are replaced.
+func writeManuals(pages []*roff.Page, dir string) error {
+	err := os.MkdirAll(dir, 0o755) //nolint:gosec // manuals are for everybody
+	for _, p := range pages {
+		if err == nil {
+			//nolint:gosec // as above
+			err = os.WriteFile(filepath.Join(dir, p.Name+"."+p.Section), []byte(p.String()), 0o644)
+		}
+	}
+	return err
+}
+
+// manualName is what the page of a command or topic is called.
+func manualName(words string) string { return strings.NewReplacer(" ", "-", ".", "-").Replace(words) }
 
 // manuals are the pages of a command and of those below it.
 func manuals(c *cobra.Command) []*roff.Page {
-	p := &roff.Page{Name: manualName(c), Section: "1", Short: c.Short,
+	p := &roff.Page{Name: manualName(c.CommandPath()), Section: "1", Short: c.Short, Source: "perdure " + version,
 		Synopsis:    strings.TrimSuffix(c.UseLine(), " [flags]"),
 		Description: strings.TrimSpace(c.Long), Examples: c.Example}
 	all, subs := []*roff.Page{p}, roff.Part{Title: "COMMANDS"}
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
-			subs.Items = append(subs.Items, roff.Item{Word: manualName(sub), Text: sub.Short, Page: true})
+			subs.Items = append(subs.Items, roff.Item{Word: manualName(sub.CommandPath()), Text: sub.Short, Page: true})
 		}
 		if sub.IsAvailableCommand() || sub.Name() == "help" {
 			all = append(all, manuals(sub)...)
@@ -57,7 +73,7 @@ func manuals(c *cobra.Command) []*roff.Page {
 		p.Exits = append(p.Exits, roff.Item{Word: strconv.Itoa(m.code), Text: m.meaning})
 	}
 	if c.HasParent() {
-		p.See = manualName(c.Parent())
+		p.See = manualName(c.Parent().CommandPath())
 	}
 	return all
 }

@@ -94,15 +94,12 @@ func newRoot() *cobra.Command {
 		docCommand(), sessionCommand(), searchCommand(), filesCommand(), ralphCommand(), // memory across sessions
 		// integrity
 		exportCommand(), importCommand(), seatCommand(), backupCommand(), copyCommand(),
-		exchangeCommand("push", exchange.Push),
-		exchangeCommand("pull", exchange.Pull), exchangeCommand("sync", exchange.Both), nodesCommand(),
-		verifyCommand(), gcCommand(),
-		eraseCommand(),
-		keyCommand(), doctorCommand(),
+		exchangeCommand("push", exchange.Push), exchangeCommand("pull", exchange.Pull),
+		exchangeCommand("sync", exchange.Both), nodesCommand(),
+		verifyCommand(), gcCommand(), eraseCommand(), keyCommand(), doctorCommand(),
 	)
 	root.AddCommand(notifyCommand(), tokenCommand(), policyCommand(), lodeCommand(), canonCommand(), demoCommand(),
-		benchCommand(),
-		versionCommand())
+		benchCommand(), manCommand(), versionCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 			inForce.unknown = runGroup(c, args)
