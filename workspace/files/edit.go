@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 
 // takeIn takes in what is on its way into memory.
 func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source) error {
-	conflict, err := src.take(ctx, r.base, *r.incoming)
+	clash, err := src.take(ctx, r.base, *r.incoming)
 	if err != nil && (s.isAbout(err) || s.guards(*r.incoming)) {
 		return s.refused(ctx, file, r, err)
 	}
@@ -65,11 +66,14 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 	if err := s.State.keep(ctx, s.id, r); err != nil {
 		return err
 	}
-	status, why := Taken, ""
-	if conflict {
-		status, why = Conflict, "both texts are in it, between marks"
+	switch {
+	case clash != "":
+		s.add(file, Conflict, clash)
+	case isJSON(file) && !json.Valid([]byte(*shown)):
+		s.add(file, Taken, "it is no JSON as it stands")
+	default:
+		s.add(file, Taken, "")
 	}
-	s.add(file, status, why)
 	return s.at("based")
 }
 

@@ -117,18 +117,18 @@ func (l *learned) now(ctx context.Context) (text, versions string, ok bool, err 
 	return text, "", text != "", nil
 }
 
-func (l *learned) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+func (l *learned) take(ctx context.Context, base *string, text string) (clash string, err error) {
 	parts, err := l.parts(ctx)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	was := joined(parts)
 	if base == nil {
 		both := strings.Join(common(split(was), split(text)), "\n")
 		base = &both
 	}
-	merged, conflict := merge(*base, was, text)
-	next := parted(merged)
+	text, clash = merged(*base, was, text)
+	next := parted(text)
 	for name := range parts {
 		next[name] += "" // whose heading is gone is empty
 	}
@@ -146,10 +146,10 @@ func (l *learned) take(ctx context.Context, base *string, text string) (conflict
 			made = &before
 		}
 		if _, err := d.take(ctx, made, trimmed(text)); err != nil {
-			return conflict, err
+			return clash, err
 		}
 	}
-	return conflict, nil
+	return clash, nil
 }
 
 func (l *learned) remove(context.Context) error { return nil }

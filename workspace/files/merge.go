@@ -15,6 +15,13 @@ const (
 	markOther  = ">>>>>>> another version in memory"
 )
 
+// hasMarks reports whether a text has the marks of a conflict.
+func hasMarks(text string) bool {
+	return slices.ContainsFunc(split(text), func(line string) bool {
+		return line == markMemory || line == markFile || line == markOne || line == markOther
+	})
+}
+
 // merge brings two texts together that were made of one: what either changed is changed, what both added is added
 // once. Where both changed the same words, both stand in the result, between marks, and conflict is set. What one
 // changed and the other took away stays. Merging the result with either text again changes nothing.

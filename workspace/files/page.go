@@ -54,14 +54,14 @@ func (p *derived) cut(text string) (above []string, below string) {
 	return lines[:i], below
 }
 
-func (p *derived) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+func (p *derived) take(ctx context.Context, base *string, text string) (clash string, err error) {
 	above, notes := p.cut(text)
 	var was []string
 	var wasNotes *string
 	if base == nil {
 		s, err := p.derive(ctx)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		was = split(s)
 	} else {
@@ -83,7 +83,7 @@ func (p *derived) take(ctx context.Context, base *string, text string) (conflict
 		}
 	}
 	if wasNotes != nil && notes == *wasNotes || wasNotes == nil && notes == "" {
-		return false, nil
+		return "", nil
 	}
 	return p.notes.take(ctx, wasNotes, notes)
 }

@@ -20,9 +20,9 @@ import (
 type source interface {
 	// now is the text of the file as memory has it, and which versions it was made of; ok says that there is one.
 	now(ctx context.Context) (text, versions string, ok bool, err error)
-	// take takes in a text that a person made of base, and reports whether parts of it did not go together with memory.
-	// Taking in the same text, made of the same base, once more changes nothing.
-	take(ctx context.Context, base *string, text string) (conflict bool, err error)
+	// take takes in a text that a person made of base. Where parts of it did not go together with memory, clash says
+	// where both are. Taking in the same text, made of the same base, once more changes nothing.
+	take(ctx context.Context, base *string, text string) (clash string, err error)
 	// remove takes it out of memory.
 	remove(ctx context.Context) error
 }
@@ -89,15 +89,15 @@ func (d *document) now(ctx context.Context) (text, versions string, ok bool, err
 // maxTries bounds how often a text is merged anew because somebody else wrote meanwhile.
 const maxTries = 20
 
-func (d *document) take(ctx context.Context, base *string, text string) (conflict bool, err error) {
+func (d *document) take(ctx context.Context, base *string, text string) (clash string, err error) {
 	key := d.f.keyOf(d.spot, base, text)
 	for range maxTries {
-		conflict, err = d.tryTake(ctx, key, base, text)
+		clash, err = d.tryTake(ctx, key, base, text)
 		if !errors.Is(err, perdure.ErrConflict) || ctx.Err() != nil {
-			return conflict, err
+			return clash, err
 		}
 	}
-	return conflict, err
+	return clash, err
 }
 
 // keyOf is the id of a change: the same one is written once.
@@ -113,37 +113,40 @@ func (f *Folder) keyOf(s spot, base *string, text string) string {
 	return "files:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func (d *document) tryTake(ctx context.Context, key string, base *string, text string) (conflict bool, err error) {
+func (d *document) tryTake(ctx context.Context, key string, base *string, text string) (clash string, err error) {
+	if isJSON(d.path) && hasMarks(text) {
+		return "", errMarks
+	}
 	doc, was, err := d.read(ctx)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text}
 	if doc == nil {
 		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
-			return false, nil // nothing of nothing
+			return "", nil // nothing of nothing
 		}
 		d.f.restore(&draft, d.spot)
 		_, err = d.f.person().Once(key).Write(ctx, draft)
-		return false, err
+		return "", err
 	}
 	if base == nil {
 		if base, err = d.basis(ctx, doc, was, text); err != nil {
-			return false, err
+			return "", err
 		}
 	}
-	draft.Text, conflict = merge(*base, was, text)
-	if broken(d.path, draft.Text, was, text) {
-		return true, d.aside(ctx, key, text)
+	draft.Text, clash = merged(*base, was, text)
+	if isJSON(d.path) && (clash != "" || breaks(was, draft.Text, text)) {
+		return d.aside(ctx, key, text)
 	}
 	if path.Base(d.path) == tasksName {
 		draft.Text = string(tasks.Stamp([]byte(was), []byte(draft.Text), d.f.stamp()))
 	}
 	if draft.Text == was {
-		return conflict, nil
+		return clash, nil
 	}
 	if doc.Sealed {
-		return false, errSealed
+		return "", errSealed
 	}
 	draft.Base, draft.Links = append([]perdure.Hash{doc.Version}, doc.Beside...), doc.Links
 	if doc.Title != workspace.TitleOf(doc.Path, doc.Text) {
@@ -153,7 +156,7 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		draft.TTL = max(time.Until(doc.Expires.Go()), time.Millisecond)
 	}
 	_, err = d.f.person().Once(key).Write(ctx, draft)
-	return conflict, err
+	return clash, err
 }
 
 // kindOf is the kind of a new document, if its name says so.
@@ -202,28 +205,40 @@ func (d *document) basis(ctx context.Context, doc *workspace.Document, was, text
 	return &both, nil
 }
 
-// broken reports whether a merge of two texts that programs can read is none.
-func broken(file, merged string, of ...string) bool {
-	if path.Ext(file) != ".json" || json.Valid([]byte(merged)) {
-		return false
-	}
-	for _, s := range of {
-		if !json.Valid([]byte(s)) {
-			return false
-		}
-	}
-	return true
+// errMarks says that marks are not taken in where a program would read them.
+var errMarks = perdure.Invalid(errors.New("marks are still in it, which no program reads as JSON: bring together " +
+	"what is between them, and take them out"))
+
+func isJSON(file string) bool { return path.Ext(file) == ".json" }
+
+// breaks reports whether a merge is no JSON, though memory's text is and the person's alone is something else.
+func breaks(memory, merged, file string) bool {
+	return merged != file && json.Valid([]byte(memory)) && !json.Valid([]byte(merged))
 }
 
-// aside writes a text that does not go together with the document into one beside it.
-func (d *document) aside(ctx context.Context, key, text string) error {
+// marked says where both texts of a conflict are, unless they are apart.
+const marked = "both texts are in it, between marks"
+
+// merged is what merge makes of texts, and where both are if they clash.
+func merged(base, memory, file string) (text, clash string) {
+	text, conflict := merge(base, memory, file)
+	if conflict {
+		clash = marked
+	}
+	return text, clash
+}
+
+// aside writes a text that does not go together with the document into one beside it, and says where it is.
+func (d *document) aside(ctx context.Context, key, text string) (clash string, err error) {
 	ext := path.Ext(d.path)
 	sum := sha256.Sum256([]byte(text))
 	name := strings.TrimSuffix(d.path, ext) + ".conflict-" + hex.EncodeToString(sum[:4]) + ext
-	d.f.asides = append(d.f.asides, spot{name, d.on})
-	_, err := d.f.person().Once(key+":aside").Write(ctx, workspace.Draft{Path: name, Visibility: &d.on, Text: text,
+	at := spot{name, d.on}
+	d.f.asides = append(d.f.asides, at)
+	_, err = d.f.person().Once(key+":aside").Write(ctx, workspace.Draft{Path: name, Visibility: &d.on, Text: text,
 		Kind: workspace.KindNote, Title: "What does not go together with " + d.path, Links: []string{d.path}})
-	return err
+	file, _ := d.f.plan.fileOf(at)
+	return "it keeps what memory says, and your text is in " + file, err
 }
 
 func (d *document) remove(ctx context.Context) error {

@@ -108,18 +108,76 @@ func TestConflictsKeepAndShowBoth(t *testing.T) {
 	p.still()
 }
 
+// No marks come into a JSON document: it keeps what memory says, the person's text is beside it, finished or not, and
+// the report says where.
+func TestJSONHasNoMarks(t *testing.T) {
+	t.Parallel()
+	for _, mine := range []string{`{"features":["a","c"]}` + "\n", `{"features":[` + "\n"} {
+		p := newWorld(t, "ann").person(0)
+		p.write("agents/coder/features.json", `{"features":["a"]}`+"\n")
+		p.sync()
+		theirs := `{"features":["a","b"]}` + "\n"
+		p.write("agents/coder/features.json", theirs)
+		p.save("features.json", mine)
+		r := p.sync()
+		if got := p.read("agents/coder/features.json").Text; got != theirs {
+			t.Errorf("in memory: %q, want %q", got, theirs)
+		}
+		p.shows("features.json", theirs)
+		aside := did(r, Written)
+		i := slices.IndexFunc(r.Changes, func(c Change) bool { return c.Status == Conflict })
+		if len(aside) != 1 || i < 0 || !strings.Contains(r.Changes[i].Why, aside[0]) ||
+			strings.Contains(r.Changes[i].Why, "marks") {
+			t.Fatalf("the report says %+v, want where the text is", r.Changes)
+		}
+		p.shows(aside[0], mine)
+		p.still()
+	}
+}
+
+// Versions of a JSON document that stand beside each other are shown between marks, which do not come into memory.
+func TestMarksOfJSONStayInTheFile(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/features.json", "[\n1,\n2\n]\n")
+	p.twice("agents/coder/features.json", "[\n1,\n3\n]\n", "[\n1,\n4\n]\n")
+	p.sync()
+	shown := p.texts()["features.json"]
+	if !strings.Contains(shown, markOne) {
+		t.Fatalf("the file shows %q, want both versions", shown)
+	}
+	p.save("features.json", strings.Replace(shown, "1,", "0,", 1))
+	if got := did(p.sync(), Refused); !slices.Equal(got, []string{"features.json"}) {
+		t.Errorf("refused: %v", got)
+	}
+	p.save("features.json", "[\n0,\n3\n]\n")
+	p.sync()
+	if d := p.read("agents/coder/features.json"); d.Text != "[\n0,\n3\n]\n" || len(d.Beside) > 0 {
+		t.Errorf("settled: %q and %d beside it", d.Text, len(d.Beside))
+	}
+	p.still()
+}
+
+// Unfinished JSON is taken, as any text of a person is, and the report says what it is.
+func TestUnfinishedJSONIsCalledThat(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/features.json", "[]\n")
+	p.sync()
+	p.save("features.json", "[\n")
+	r := p.sync()
+	if len(r.Changes) != 1 || r.Changes[0].Status != Taken || !strings.Contains(r.Changes[0].Why, "no JSON") {
+		t.Errorf("the report says %+v", r.Changes)
+	}
+	p.still()
+}
+
 // Where memory has two versions and there is no file yet, the marks say nothing of a file.
 func TestVersionsInMemoryAreCalledThat(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "ann")
-	p := w.person(0)
+	p := newWorld(t, "ann").person(0)
 	p.write("agents/coder/a.md", "words\n")
-	v := w.copy(new(perdure.MemStore))
-	v.person(0).write("agents/coder/a.md", "another says\n")
-	p.write("agents/coder/a.md", "one says\n")
-	if err := w.store.Put(t.Context(), w.agent.ID(), v.entries()...); err != nil {
-		t.Fatal(err)
-	}
+	p.twice("agents/coder/a.md", "one says\n", "another says\n")
 	p.sync()
 	got := p.texts()["a.md"]
 	if !strings.Contains(got, "one says\n") || !strings.Contains(got, "another says\n") ||

@@ -158,6 +158,17 @@ func (p *person) write(path, text string) *workspace.Document {
 	return d
 }
 
+// twice writes a document in two copies of the memory at once.
+func (p *person) twice(path, one, other string) {
+	p.w.t.Helper()
+	v := p.w.copy(new(perdure.MemStore))
+	v.person(0).write(path, other)
+	p.write(path, one)
+	if err := p.w.store.Put(p.w.t.Context(), p.w.agent.ID(), v.entries()...); err != nil {
+		p.w.t.Fatal(err)
+	}
+}
+
 func (p *person) read(path string) *workspace.Document {
 	p.w.t.Helper()
 	d, err := p.Reader.Read(p.w.t.Context(), path, nil)
