@@ -57,7 +57,7 @@ const (
 	// find.
 	largeIndex = 100_000
 	// broadWord is how many texts are ranked by all that is said about words in them.
-	broadWord = 4_000
+	broadWord = 10_000
 	// mostFrequent is how many words may only add.
 	mostFrequent = 4
 )
