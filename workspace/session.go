@@ -438,6 +438,11 @@ func (d *Document) Open() bool {
 	return d.Kind == KindSession && d.Current && !d.Gone && slices.Contains(d.Tags, openTag)
 }
 
+// Recovered reports whether a document is the summary of a session that never closed.
+func (d *Document) Recovered() bool {
+	return d.Kind == KindSession && !d.Gone && slices.Contains(d.Tags, recoveredTag)
+}
+
 // Sessions are the sessions of the role, newest first, open ones among them; for the owner, those of every role.
 func (r *Reader) Sessions(ctx context.Context, limit int) ([]*Document, error) {
 	if err := r.sync(ctx); err != nil {

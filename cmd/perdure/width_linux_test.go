@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/internal/term"
+	"github.com/perdure/perdure/workspace"
 	"golang.org/x/sys/unix"
 )
 
@@ -146,5 +148,30 @@ func TestNothingForeignPassesForTheProgramsOwnWords(t *testing.T) {
 	text := onTerminal(t, dir, "run", "talk", "--advisor", "script:s.yaml", "--quiet")
 	if own.MatchString(text) || !strings.Contains(text, "| hint: run evil") {
 		t.Errorf("perdure run shows the agent's words as its own:\n%s", text)
+	}
+}
+
+// TestWhatIsSpecialAboutADocumentIsNotCut where a terminal is too narrow for its title.
+func TestWhatIsSpecialAboutADocumentIsNotCut(t *testing.T) {
+	other, tty := terminal(t, 80)
+	long := strings.Repeat("a title of many words ", 4)
+	session := workspace.Document{Path: "agents/assistant/sessions/2026-11-17-205700-abcd.md",
+		Title: "Session of 2026-11-17 20:57", Kind: workspace.KindSession, Current: true}
+	open, lost, two := session, session, session
+	open.Tags, lost.Tags, lost.Title = []string{"open"}, []string{"recovered"}, session.Title+" (recovered)"
+	two.Beside = make([]perdure.Hash, 1)
+	plan := workspace.Document{Path: "decisions/which-database-we-use-here.md", Title: long,
+		Kind: workspace.KindDecision, Visibility: workspace.Visibility{Tier: workspace.Public}}
+	for _, docs := range [][]*workspace.Document{{&open, &lost, &two}, {&plan}} {
+		if err := show.Documents(tty, docs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = tty.Close()
+	seen, _ := io.ReadAll(other) // it ends with an error: nobody has the terminal open any more
+	for _, mark := range []string{"(open)", "(recovered)", "(2 versions)", "public"} {
+		if !strings.Contains(string(seen), mark) {
+			t.Errorf("%s is not to be seen:\n%s", mark, seen)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,15 @@ func Document(w io.Writer, d *workspace.Document, note Note) error {
 
 // Written says which version of a document there is now.
 func Written(w io.Writer, d *workspace.Document) error {
-	_, err := fmt.Fprintf(w, "%s: version %s, %s\n", view.InLine(d.Path), d.Version.Short(), d.Visibility)
+	of := ""
+	switch v := d.Visibility; v.Tier {
+	case workspace.Team, workspace.Public:
+		if v.Scope != workspace.DefaultScope {
+			of = " of " + v.Scope
+		}
+	case workspace.Private, workspace.Custom: // it says itself whose it is
+	}
+	_, err := fmt.Fprintf(w, "%s: version %s, %s%s\n", view.InLine(d.Path), d.Version.Short(), d.Visibility, of)
 	return err
 }
 
@@ -44,26 +53,44 @@ func Removed(w io.Writer, d *workspace.Document) error {
 	return err
 }
 
-// Documents prints documents as a table.
+// Documents prints documents as a table, with their scopes if these are several.
 func Documents(w io.Writer, docs []*workspace.Document) error {
-	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SIZE", "WRITTEN", "VERSION"},
-		Whole: "PATH", Drop: []string{"SIZE", "VERSION", "KIND", "VISIBILITY", "WRITTEN", "TITLE"}}
+	t := term.Table{Head: []string{"PATH", "TITLE", "KIND", "VISIBILITY", "SCOPE", "SIZE", "WRITTEN", "VERSION"},
+		Whole: "PATH", Drop: []string{"SIZE", "VERSION", "KIND", "WRITTEN", "VISIBILITY", "SCOPE", "TITLE"}}
+	scope := slices.Index(t.Head, "SCOPE")
+	several := slices.ContainsFunc(docs, func(d *workspace.Document) bool {
+		return d.Visibility.Scope != docs[0].Visibility.Scope
+	})
+	if !several {
+		t.Head = slices.Delete(t.Head, scope, scope+1)
+	}
 	now := time.Now()
 	for _, d := range docs {
-		title := view.OneLine(d.Title, 60)
-		if len(d.Beside) > 0 {
-			title += fmt.Sprintf(" (%d versions)", 1+len(d.Beside))
+		row := []string{view.InLine(d.Path), titled(d), d.Kind, d.Visibility.String(), d.Visibility.Scope,
+			strconv.FormatInt(d.Size, 10), view.Ago(d.Time, now), d.Version.Short()}
+		if !several {
+			row = slices.Delete(row, scope, scope+1)
 		}
-		if d.Open() {
-			title += " (open)"
-		}
-		if d.Gone {
-			title = "(removed)"
-		}
-		t.Add(view.InLine(d.Path), title, d.Kind, d.Visibility.String(), strconv.FormatInt(d.Size, 10),
-			view.Ago(d.Time, now), d.Version.Short())
+		t.Add(row...)
 	}
 	return t.Write(w)
+}
+
+// titled is the title of a document. What is special about it comes first: a narrow terminal cuts the end.
+func titled(d *workspace.Document) string {
+	title := view.OneLine(d.Title, 60)
+	switch {
+	case d.Gone:
+		return "(removed)"
+	case d.Open():
+		title = "(open) " + title
+	case d.Recovered():
+		title = "(recovered) " + strings.TrimSuffix(title, " (recovered)")
+	}
+	if len(d.Beside) > 0 {
+		title = fmt.Sprintf("(%d versions) %s", 1+len(d.Beside), title)
+	}
+	return title
 }
 
 // Connections prints what a document links to, and what links to it.
