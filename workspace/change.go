@@ -15,7 +15,22 @@ import (
 // Append adds a text to the end of a document, or begins it. Of several who append at once, each finds what the others
 // added. Versions that stand beside each other and only added something are brought together.
 func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
-	return r.write(ctx, d.Path, d.Visibility, func(current []*version) (*Draft, error) {
+	path, err := r.placeOf(d.Path, &d)
+	if err == nil {
+		err = r.sync(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	on := d.Visibility
+	found, _, err := r.own(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		on = &found[0].shelf.Visibility
+	}
+	return r.write(ctx, path, on, func(current []*version) (*Draft, error) {
 		next := d
 		living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
 		if len(living) == 0 {
@@ -99,6 +114,10 @@ func (r *Reader) together(ctx context.Context, living []*version) (parts []any, 
 
 // Remove takes a document away: its path has no text from then on. Its versions stay in memory.
 func (r *Reader) Remove(ctx context.Context, path string, on *Visibility, base []perdure.Hash) (*Document, error) {
+	on, err := r.toChange(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
 	return r.write(ctx, path, on, func(current []*version) (*Draft, error) {
 		if !slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
 			return nil, missing(path)
@@ -121,7 +140,7 @@ func (r *Reader) Rename(ctx context.Context, from, to string, on *Visibility) (*
 	if err != nil {
 		return nil, err
 	}
-	was, err := r.Read(ctx, from, on)
+	was, err := r.readToChange(ctx, from, on)
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +207,15 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 // link: nothing is there twice. A second call changes nothing.
 func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Visibility, newPath string) (*Document,
 	error) {
-	was, err := r.Read(ctx, path, on)
+	was, err := r.readToChange(ctx, path, on)
 	if err != nil {
 		return nil, err
+	}
+	if to.Scope == "" {
+		to.Scope = was.Visibility.Scope
+	}
+	if was.Visibility == to && (newPath == "" || newPath == was.Path) {
+		return was, nil // it is there
 	}
 	if was.Visibility.Tier.rank() >= to.Tier.rank() {
 		return nil, perdure.Invalid(fmt.Errorf("%s is %s already; documents are promoted upward: private, custom, "+
@@ -208,10 +233,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 		return r.Read(ctx, was.Links[0], &to)
 	}
 	if newPath == "" {
-		newPath = was.Path
-		if _, rest, ok := roleOf(was.Path); ok {
-			newPath = rest
-		}
+		newPath = sharedPath(was)
 	}
 	source := perdure.Source{Agent: was.Agent, Entry: was.Version}
 	there, err := r.Read(ctx, newPath, &to)
@@ -229,14 +251,26 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 			return nil, err
 		}
 	}
-	stub := Draft{Path: was.Path, Kind: was.Kind, Title: was.Title, Text: fmt.Sprintf("Moved to [[%s]] "+
-		"(%s).\n", there.Path, there.Visibility), Links: []string{there.Path},
+	stub := Draft{Path: was.Path, Kind: was.Kind, Title: "Moved to " + there.Path, Text: fmt.Sprintf("Moved to [[%s]] "+
+		"(%s).\n", there.Path, there.Visibility), Visibility: &was.Visibility, Links: []string{there.Path},
 		Tags: []string{movedTag}, Base: []perdure.Hash{was.Version}, moved: true}
 	if _, err := r.Write(ctx, stub); err != nil && !errors.Is(err, perdure.ErrDenied) &&
 		!errors.Is(err, perdure.ErrConflict) {
 		return nil, err
 	}
 	return there, nil
+}
+
+// sharedPath is where a document goes that is promoted: private notes that are in no folder, to that of their kind.
+func sharedPath(d *Document) string {
+	_, rest, private := roleOf(d.Path)
+	switch folder := folders[d.Kind]; {
+	case !private:
+		return d.Path
+	case folder != "" && !strings.Contains(rest, "/"):
+		return folder + "/" + rest
+	}
+	return rest
 }
 
 // movedTag marks what is left of a document that was promoted, and supersededTag one in whose place another stands.
@@ -247,7 +281,7 @@ const (
 
 // Supersede writes a document in the place of another, which keeps its text and says by what it was superseded.
 func (r *Reader) Supersede(ctx context.Context, old string, on *Visibility, d Draft) (*Document, error) {
-	was, err := r.Read(ctx, old, on)
+	was, err := r.readToChange(ctx, old, on)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,42 +117,6 @@ func missing(path string) error {
 		"see perdure doc ls, or perdure search")
 }
 
-// current are the current versions of the document at a path: those of the first memory that has any. On is the
-// visibility asked for; nil: any.
-func (r *Reader) current(ctx context.Context, path string, on *Visibility) ([]*version, error) {
-	return r.lastly(ctx, path, on, false)
-}
-
-// lastly is current and, where a path has none, what says that its document was removed, if that is asked for.
-func (r *Reader) lastly(ctx context.Context, path string, on *Visibility, removed bool) (all []*version, err error) {
-	shelves, err := r.shelves(ctx)
-	if err != nil {
-		return nil, err
-	}
-	role, _, private := roleOf(path)
-	for i := range shelves {
-		s := shelves[i : i+1]
-		switch {
-		case private != (s[0].Tier == Private), private && s[0].role != role:
-			continue
-		case on != nil && (on.Tier != s[0].Tier || on.Scope != "" && on.Scope != s[0].Scope):
-			continue
-		}
-		found, err := r.Index.versions(ctx, s, "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry", path)
-		if err != nil {
-			return nil, err
-		}
-		found = unexpired(found)
-		if len(found) > 0 && !(len(found) == 1 && found[0].gone) {
-			return found, nil
-		}
-		if removed && len(all) == 0 {
-			all = found
-		}
-	}
-	return all, nil
-}
-
 // unexpired leaves out what has outlived its time, though nothing has taken it out yet.
 func unexpired(all []*version) []*version {
 	now := perdure.TimeOf(time.Now())
@@ -180,9 +145,6 @@ func (r *Reader) Read(ctx context.Context, path string, on *Visibility) (*Docume
 	if len(found) == 0 {
 		return nil, missing(path)
 	}
-	if err := r.may(ctx, found[0].shelf, path, found[0].kind, false); err != nil {
-		return nil, err
-	}
 	d, err := r.full(ctx, found[0])
 	if err != nil {
 		return nil, err
@@ -207,12 +169,20 @@ func (r *Reader) ReadVersion(ctx context.Context, name perdure.Hash) (*Document,
 		return nil, err
 	}
 	if found = unexpired(found); len(found) == 0 {
-		return nil, missing("version " + name.Short())
+		return nil, noVersion("", name.Short())
 	}
-	if err := r.may(ctx, found[0].shelf, found[0].path, found[0].kind, false); err != nil {
-		return nil, err
+	if readable, err := r.readable(ctx, found[0]); err != nil || !readable {
+		return nil, cmp.Or(err, noVersion("", name.Short()))
 	}
 	return r.full(ctx, found[0])
+}
+
+// noVersion is the error for a version that the document at a path has not, or that is nowhere.
+func noVersion(path, name string) error {
+	if path == "" {
+		return perdure.WithHint(perdure.Missing("there is no version "+name), "perdure doc history PATH lists them")
+	}
+	return perdure.WithHint(perdure.Missing(path+" has no version "+name), "see perdure doc history "+path)
 }
 
 // minDigits is how many digits of a hash are enough to look for it.
@@ -237,7 +207,7 @@ func (r *Reader) versionOf(ctx context.Context, path string, on *Visibility, tex
 	found := slices.DeleteFunc(all, func(d *Document) bool { return !strings.HasPrefix(d.Version.String(), digits) })
 	switch len(found) {
 	case 0:
-		return h, missing("version " + digits + " of " + path)
+		return h, noVersion(path, digits)
 	case 1:
 		return found[0].Version, nil
 	}
@@ -270,15 +240,12 @@ func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*D
 	if err != nil {
 		return nil, err
 	}
-	last, err := r.lastly(ctx, path, on, true)
+	last, err := r.lastly(ctx, path, on)
 	if err != nil {
 		return nil, err
 	}
 	if len(last) == 0 {
 		return nil, missing(path)
-	}
-	if err := r.may(ctx, last[0].shelf, path, last[0].kind, false); err != nil {
-		return nil, err
 	}
 	found, err := r.Index.versions(ctx, []shelf{*last[0].shelf}, "v.path=? ORDER BY v.id DESC LIMIT 1000", path)
 	if err != nil {

@@ -239,3 +239,42 @@ func TestWorkspacesSleepForLife(t *testing.T) {
 		}
 	})
 }
+
+// What was promoted is what its path means from then on, for all who see both; what is left leads to it.
+func TestAPromotedDocumentIsReadInPlaceOfItsLink(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx, coder := t.Context(), w.as("coder")
+		w.write(w.Owner(), workspace.Draft{Path: "notes/n.md", Text: "important\n"})
+		public := workspace.Visibility{Tier: workspace.Public}
+		for range 2 { // a second call changes nothing
+			up, err := w.Owner().Promote(ctx, "notes/n.md", nil, public, "")
+			if err != nil || up.Text != "important\n" {
+				t.Fatalf("promote: %v, %v", up, err)
+			}
+		}
+		if _, err := coder.Append(ctx, workspace.Draft{Path: "notes/n.md", Text: "a fact\n"}); err != nil {
+			t.Fatal(err)
+		}
+		w.write(w.Owner(), workspace.Draft{Path: "see.md", Text: "[[notes/n.md]]\n"})
+		for _, r := range []*workspace.Reader{w.Owner(), coder, w.in("outsider", "elsewhere")} {
+			if d := w.read(r, "notes/n.md"); d.Text != "important\na fact\n" || d.Visibility.Tier != workspace.Public {
+				t.Errorf("%s reads %q, %s", r.Role(), d.Text, d.Visibility)
+			}
+		}
+		links, err := coder.Connections(ctx, "notes/n.md", nil)
+		if err != nil || len(links.To) != 0 || len(links.From) != 1 || links.From[0].Path != "see.md" {
+			t.Errorf("linked: %+v, %v; want see.md alone", links, err)
+		}
+		team := &workspace.Visibility{Tier: workspace.Team}
+		if links, err = coder.Connections(ctx, "notes/n.md", team); err != nil || len(links.To) != 1 ||
+			links.To[0].Visibility.Tier != workspace.Public {
+			t.Errorf("what is left leads to %+v, %v; want the public one", links, err)
+		}
+		if _, err := w.Owner().Remove(ctx, "notes/n.md", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := coder.Read(ctx, "notes/n.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+			t.Errorf("what was removed after it was promoted: %v, %v", d, err)
+		}
+	})
+}

@@ -228,7 +228,7 @@ func (r *Reader) change(ctx context.Context, path string, to func(f *fileRef, te
 			perdure.ErrDenied, f.shown)
 	}
 	var text string
-	_, err = r.write(ctx, f.path, &f.on, func(current []*version) (*Draft, error) {
+	_, err = r.write(ctx, f.path, &d.Visibility, func(current []*version) (*Draft, error) {
 		if len(current) != 1 || current[0].gone {
 			return nil, conflict(f.shown, current)
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -38,11 +39,7 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.Visibility != nil {
-		shelves = slices.DeleteFunc(shelves, func(s shelf) bool {
-			return s.Tier != l.Visibility.Tier || l.Visibility.Scope != "" && s.Scope != l.Visibility.Scope
-		})
-	}
+	shelves = slices.DeleteFunc(shelves, func(s shelf) bool { return !l.Visibility.covers(s.Visibility) })
 	limit := l.Limit
 	if limit <= 0 {
 		limit = 100
@@ -128,6 +125,9 @@ func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	found = slices.DeleteFunc(found, func(v *version) bool { // what a promotion left at the same path
+		return v.path == path && slices.Contains(v.tags, movedTag)
+	})
 	return r.gather(ctx, nil, unexpired(found), "", 1000)
 }
 
@@ -140,10 +140,10 @@ func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, othe
 		if err == nil && len(found) == 0 && !strings.HasSuffix(t, ".md") {
 			found, err = r.current(ctx, t+".md", nil)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, perdure.ErrInvalid) { // several other scopes have it
 			return nil, nil, err
 		}
-		if len(found) == 0 || r.may(ctx, found[0].shelf, found[0].path, found[0].kind, false) != nil {
+		if len(found) == 0 {
 			others = append(others, t)
 			continue
 		}

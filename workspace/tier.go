@@ -33,21 +33,28 @@ func (v Visibility) String() string {
 	return string(v.Tier)
 }
 
-// ParseVisibility reads private, team, public or custom:SCOPE.
+// ParseVisibility reads private, team, public or custom:SCOPE; team:SCOPE and public:SCOPE are those of another scope.
 func ParseVisibility(s string) (Visibility, error) {
-	switch t := Tier(s); t {
-	case Private, Team, Public:
+	tier, scope, named := strings.Cut(s, ":")
+	switch t := Tier(tier); {
+	case !named && (t == Private || t == Team || t == Public):
 		return Visibility{Tier: t}, nil
-	}
-	scope, ok := strings.CutPrefix(s, string(Custom)+":")
-	if !ok {
+	case !named || t != Team && t != Public && t != Custom:
 		return Visibility{}, perdure.Invalid(fmt.Errorf("visibility %q: want private, team, public or custom:SCOPE, "+
 			"such as custom:acme/ops", clip(s, maxTitle)))
 	}
 	if err := perdure.CheckScope(scope); err != nil {
 		return Visibility{}, perdure.Invalid(fmt.Errorf("visibility: %w", err))
 	}
-	return Visibility{Custom, scope}, nil
+	return Visibility{Tier(tier), scope}, nil
+}
+
+// named reports whether a visibility says the scope; nil says nothing.
+func (v *Visibility) named() bool { return v != nil && v.Scope != "" }
+
+// covers reports whether a document of a visibility is one that was asked for; nil asks for any.
+func (v *Visibility) covers(of Visibility) bool {
+	return v == nil || v.Tier == of.Tier && (v.Scope == "" || v.Scope == of.Scope)
 }
 
 // rank orders tiers from private to public.

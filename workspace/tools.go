@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,7 +156,7 @@ func momentArg(name, text string) (time.Time, error) {
 // ReadArgs are the arguments to read a document, for models.
 type ReadArgs struct {
 	Path       string `json:"path,omitempty" jsonschema:"such as decisions/use-sqlite.md, or agents/ROLE/current-state.md"`
-	Visibility string `json:"visibility,omitempty" jsonschema:"where several tiers have the path: team, public or custom:SCOPE"`
+	Visibility string `json:"visibility,omitempty" jsonschema:"where several tiers or scopes have the path: team, public, custom:SCOPE, team:SCOPE or public:SCOPE"`
 	Version    string `json:"version,omitempty" jsonschema:"one version instead of the current one: its hash, or with a path its first digits"`
 }
 
@@ -172,7 +173,17 @@ func (r *Reader) ReadArgs(ctx context.Context, in ReadArgs) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.ReadVersion(ctx, h)
+	d, err := r.ReadVersion(ctx, h)
+	if errors.Is(err, perdure.ErrNotFound) && in.Path != "" {
+		all, missing := r.History(ctx, in.Path, on)
+		if missing != nil {
+			return nil, missing
+		}
+		if !slices.ContainsFunc(all, func(d *Document) bool { return d.Version == h }) { // else its text is gone
+			return nil, noVersion(in.Path, h.Short())
+		}
+	}
+	return d, err
 }
 
 // ListArgs are the arguments to list documents, for models.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,8 +219,8 @@ func TestPolicyNarrowsWhatRolesRead(t *testing.T) {
 	}
 	w.Allow = allow(set)
 	r := w.as("coder")
-	if _, err := r.Read(t.Context(), "plans/a.md", nil); !errors.Is(err, perdure.ErrDenied) {
-		t.Errorf("read: %v, want a denial", err)
+	if _, err := r.Read(t.Context(), "plans/a.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("read: %v, want that it is not there", err)
 	}
 	if found := w.find(r, "alpha"); len(found) != 0 {
 		t.Errorf("found %v", snippets(found))
@@ -231,9 +232,48 @@ func TestPolicyNarrowsWhatRolesRead(t *testing.T) {
 		t.Errorf("write a private note: %v", err)
 	}
 	w.Allow = nil
-	if _, err := r.Read(t.Context(), "agents/coder/b.md", nil); !errors.Is(err, perdure.ErrDenied) {
-		t.Errorf("without a policy: %v, want a denial", err)
+	if _, err := r.Read(t.Context(), "agents/coder/b.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("without a policy: %v, want that it is not there", err)
 	}
+}
+
+// Nobody learns from an answer whether there is a document that policy does not let them read.
+func TestWhatPolicyHidesIsAsIfItWereNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	is := w.write(w.Owner(), workspace.Draft{Path: "plans/is.md", Text: "alpha\n"})
+	set, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("no") forbid (principal, action == Action::"document.read", resource) when { context.path like "plans/*" };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Allow = allow(set)
+	r, ctx := w.as("coder"), t.Context()
+	answer := func(path string, version perdure.Hash) (all []string) {
+		_, read := r.Read(ctx, path, nil)
+		_, past := r.History(ctx, path, nil)
+		_, links := r.Connections(ctx, path, nil)
+		_, one := r.ReadVersion(ctx, version)
+		_, digits := r.ReadArgs(ctx, workspace.ReadArgs{Path: path, Version: version.Short()})
+		_, view := r.Do(ctx, workspace.FileCommand{Command: "view", Path: "/memories/team/" + path})
+		_, gone := r.Remove(ctx, path, nil, nil)
+		_, moved := r.Rename(ctx, path, "notes/x.md", nil)
+		_, up := r.Promote(ctx, path, nil, workspace.Visibility{Tier: workspace.Public}, "")
+		for _, err := range []error{read, past, links, one, digits, view, gone, moved, up} {
+			if !errors.Is(err, perdure.ErrNotFound) {
+				t.Errorf("%s: %v, want that it is not there", path, err)
+				continue
+			}
+			all = append(all, strings.NewReplacer(path, "PATH", version.Short(), "VERSION").Replace(err.Error()))
+		}
+		return all
+	}
+	there, absent := answer(is.Path, is.Version), answer("plans/no.md", perdure.Hash{1})
+	if !slices.Equal(there, absent) {
+		t.Errorf("what is hidden answers %q, what is not there %q", there, absent)
+	}
+	w.says(w.Owner(), is.Path, "alpha\n")
 }
 
 // The memory of a stranger is no role and no workspace here, whatever it calls itself.

@@ -33,8 +33,8 @@ type Workspace struct {
 	Holds Holder
 	// Embed adds search by meaning; nil: words alone.
 	Embed Embedder
-	// Scope is where roles belong that are made here, and what the owner writes; empty: DefaultScope. A role that
-	// belongs elsewhere is refused.
+	// Scope is where roles belong that are made here, and what the owner reads and writes; empty: DefaultScope, and the
+	// owner reads what others have, too. A role that belongs elsewhere is refused.
 	Scope string
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
@@ -65,6 +65,7 @@ type Reader struct {
 	role  string
 	agent perdure.AgentID // of the role; zero: the owner
 	scope string
+	only  string   // of the owner: the one scope that was named, of which all is; empty: every scope
 	line  []string // the scopes that it and those it descends from began in, see lineOf
 	by    string   // who speaks, for what is written
 	key   string   // of a call that may be made again
@@ -72,9 +73,9 @@ type Reader struct {
 	loaded *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
 }
 
-// Owner reads and writes as the owner of the home.
+// Owner reads and writes as the owner of the home: in every scope or, if the workspace names one, in that alone.
 func (w *Workspace) Owner() *Reader {
-	return &Reader{Workspace: w, by: w.Node.Key.Name, scope: cmp.Or(w.Scope, DefaultScope)}
+	return &Reader{Workspace: w, by: w.Node.Key.Name, scope: cmp.Or(w.Scope, DefaultScope), only: w.Scope}
 }
 
 // As reads and writes as a role: the agent that this key made for it, asleep for life, or makes now. No other agent of
@@ -281,7 +282,7 @@ func b2i(b bool) int {
 // sees reports whether a memory is one whose documents the reader may see, whatever policy says.
 func (r *Reader) sees(s *shelf) bool {
 	if r.agent.IsZero() {
-		return true
+		return r.only == "" || s.Scope == r.only
 	}
 	switch s.Tier {
 	case Private:

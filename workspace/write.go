@@ -96,10 +96,15 @@ func conflict(path string, current []*version) error {
 	return perdure.WithHint(c, "read what is there, bring both together, and write it with that as the base")
 }
 
-// Write writes a version of a document. When it returns, the version is durable. Two who write at once in one store do
+// Write writes a version of a document: over the versions it rests on, else in the scope of who writes, or that the
+// draft names, never in another. When it returns, the version is durable. Two who write at once in one store do
 // so one after the other; where stores were apart, both versions are kept.
 func (r *Reader) Write(ctx context.Context, d Draft) (*Document, error) {
-	return r.write(ctx, d.Path, d.Visibility, func([]*version) (*Draft, error) { return &d, nil }, d)
+	on, err := r.under(ctx, &d)
+	if err != nil {
+		return nil, err
+	}
+	return r.write(ctx, d.Path, on, func([]*version) (*Draft, error) { return &d, nil }, d)
 }
 
 // maxTries bounds how often something is written anew because others were first.
@@ -249,9 +254,15 @@ func (r *Reader) shelfOf(ctx context.Context, path string, on *Visibility) (*she
 		return nil, perdure.Invalid(fmt.Errorf("%s is a shared place; private notes are at %s", path,
 			PrivatePath(r.roleName(), path)))
 	}
-	found, err := r.current(ctx, path, on)
-	if err != nil || len(found) > 0 {
-		return first(found), err
+	all, err := r.copies(ctx, path, on)
+	if err != nil {
+		return nil, err
+	}
+	found := living(slices.DeleteFunc(all, func(c []*version) bool {
+		return !on.named() && c[0].shelf.Scope != r.scope
+	}))
+	if len(found) > 0 {
+		return first(found), nil
 	}
 	if on == nil {
 		on = &Visibility{Tier: Team}

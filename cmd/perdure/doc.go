@@ -44,8 +44,8 @@ func newMemory(c *cobra.Command) *memoryFlags {
 	m := &memoryFlags{c: c, h: storeFlag(c).acting(), out: outputFlags(c)}
 	m.role = c.Flags().String("role", "", "act as this role, which sees what it may see (default: $"+roleEnv+", else "+
 		"the owner, who sees all)")
-	m.scope = c.Flags().String("scope", "", "where a new role belongs, and what the owner writes, a path such as "+
-		"acme/ops (default home)")
+	m.scope = c.Flags().String("scope", "", "where a new role belongs, and what the owner reads and writes, a path "+
+		"such as acme/ops (default: home to write in, and to read in first)")
 	return m
 }
 
@@ -73,7 +73,8 @@ func (m *memoryFlags) roleOr(role string) string { return cmp.Or(*m.role, os.Get
 
 // visibility adds --visibility.
 func (m *memoryFlags) visibility(usage string) *memoryFlags {
-	m.c.Flags().StringVar(&m.tier, "visibility", "", usage+": private, team, public or custom:SCOPE")
+	m.c.Flags().StringVar(&m.tier, "visibility", "", usage+": private, team, public, custom:SCOPE; of another scope "+
+		"team:SCOPE, public:SCOPE")
 	completes(m.c, "visibility", "private", "team", "public", "custom:")
 	return m
 }
@@ -210,7 +211,7 @@ func textArg(c *cobra.Command, arg string) (string, error) {
 
 func docReadCommand() *cobra.Command {
 	c := command("doc read", cobra.MaximumNArgs(1))
-	m := newMemory(c).visibility("where several tiers have the path")
+	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	var in workspace.ReadArgs
 	c.Flags().StringVar(&in.Version, "version", "", "one version instead of the current one: its hash or, of PATH, "+
 		"the first digits of it")
@@ -253,7 +254,7 @@ func docLsCommand() *cobra.Command {
 
 func docHistoryCommand() *cobra.Command {
 	c := command("doc history", cobra.ExactArgs(1))
-	m := newMemory(c).visibility("where several tiers have the path")
+	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		find := func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
 			return r.History(ctx, args[0], m.on)
@@ -265,7 +266,7 @@ func docHistoryCommand() *cobra.Command {
 
 func docLinksCommand() *cobra.Command {
 	c := command("doc links", cobra.ExactArgs(1))
-	m := newMemory(c).visibility("where several tiers have the path")
+	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		find := func(ctx context.Context, r *workspace.Reader) (*workspace.Connections, error) {
 			return r.Connections(ctx, args[0], m.on)
@@ -279,7 +280,8 @@ func docPromoteCommand() *cobra.Command {
 	c := command("doc promote", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where it is now, if several tiers have the path")
 	to := c.Flags().String("to", "team", "who sees it from now on: team, public or custom:SCOPE")
-	as := c.Flags().String("as", "", "its path there (default: the same, without agents/ROLE)")
+	as := c.Flags().String("as", "", "its path there (default: the same; of agents/ROLE/NAME, NAME in the folder of "+
+		"its kind)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		v, err := workspace.ParseVisibility(*to)
 		if err != nil {
@@ -294,7 +296,7 @@ func docPromoteCommand() *cobra.Command {
 
 func docMvCommand() *cobra.Command {
 	c := command("doc mv", cobra.ExactArgs(2))
-	m := newMemory(c).visibility("where several tiers have the path")
+	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return m.written(false, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
 			return r.Rename(ctx, args[0], args[1], m.on)
@@ -305,7 +307,7 @@ func docMvCommand() *cobra.Command {
 
 func docRmCommand() *cobra.Command {
 	c := command("doc rm", cobra.ExactArgs(1))
-	m := newMemory(c).visibility("where several tiers have the path")
+	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		remove := func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
 			return r.Remove(ctx, args[0], m.on, nil)
