@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,26 @@ func Kinds() []string {
 	}
 	slices.Sort(kinds)
 	return kinds
+}
+
+// checkKinds refuses a kind that is none of the usual ones, and that nothing is of which the reader sees.
+// As kinds are open, a slip of the pen would find nothing.
+func (r *Reader) checkKinds(ctx context.Context, kinds []string) error {
+	usual := append(Kinds(), KindSession, KindState, KindTranscript, KindTurn, KindResult)
+	for _, k := range kinds {
+		if slices.Contains(usual, k) {
+			continue
+		}
+		some, err := r.List(ctx, Listed{Kind: k, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(some) == 0 {
+			err := perdure.Missing(fmt.Sprintf("nothing here is of the kind %q", clip(k, maxTitle)))
+			return perdure.WithHint(err, "the usual kinds are "+strings.Join(usual, ", "))
+		}
+	}
+	return nil
 }
 
 // KindAt is the kind of the documents whose canonical place a path is in; note, if it is in none.

@@ -130,6 +130,9 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkKinds(ctx, s.Kinds); err != nil {
+		return nil, err
+	}
 	me := *r
 	if r = &me; !r.agent.IsZero() {
 		if r.loaded, err = r.Node.Load(ctx, r.agent); err != nil {
