@@ -167,7 +167,7 @@ func said(e Ended, nonce string) word {
 		} else if why, ok := strings.CutPrefix(line, "PERDURE-FAILED "+nonce); ok {
 			w.failed = cmp.Or(strings.Trim(why, " :"), "it said that it failed")
 		} else if text, ok := strings.CutPrefix(line, "PERDURE-LEARNED"); ok {
-			w.learn(text)
+			w.learn(strings.TrimPrefix(text, " "+nonce)) // who prints it with all words says no more
 		}
 	}
 	for line := range strings.Lines(e.Result) {

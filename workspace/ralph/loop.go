@@ -471,16 +471,16 @@ func (l *Loop) finish(ctx context.Context, r *record) error {
 	return nil
 }
 
-// tick ticks a box in the list, unless it is ticked or gone.
+// tick ticks a box in the list, unless it is gone, and those above it that are done with it, whoever ticked it.
 func (l *Loop) tick(id string) error {
 	list, err := l.load()
 	if err != nil {
 		return err
 	}
-	if t := list.Find(id); t == nil || t.Done {
+	b, changed, err := list.Tick(id)
+	if errors.Is(err, tasks.ErrNoTask) || err == nil && !changed {
 		return nil
 	}
-	b, err := list.Tick(id)
 	if err != nil {
 		return err
 	}

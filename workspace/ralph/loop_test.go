@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func (w *world) list() *tasks.List {
 }
 
 func (w *world) tick(id string) {
-	b, err := w.list().Tick(id)
+	b, _, err := w.list().Tick(id)
 	if err == nil {
 		err = os.WriteFile(w.file, b, 0o600)
 	}
@@ -279,6 +280,40 @@ func TestContextHoldsTheTaskItsErrorsAndWhatWasLearned(t *testing.T) {
 		if s := said(Ended{Output: a.Context}, a.Nonce); s.done || s.failed != "" || len(s.learned) > 0 {
 			t.Errorf("an echo counts as %+v", s)
 		}
+	}
+}
+
+// ticker is a command that ticks the box of its task itself.
+type ticker struct{ file string }
+
+func (c ticker) Run(_ context.Context, a Attempt) (Ended, error) {
+	b, err := os.ReadFile(c.file)
+	if err == nil {
+		b = []byte(strings.Replace(string(b), "[ ] "+a.Task.Title, "[x] "+a.Task.Title, 1))
+		err = os.WriteFile(c.file, b, 0o600)
+	}
+	return Ended{Output: "PERDURE-LEARNED " + a.Nonce + ": ticks count\n"}, err
+}
+
+func (ticker) Find(context.Context, string, func()) (Ended, bool, error) { return Ended{}, false, nil }
+
+// A box is ticked when all below it are, also those the command ticked; what was learned is kept without the nonce.
+func TestABoxIsDoneWithThoseBelowIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, "- [ ] shop\n  - [ ] pay\n  - [ ] ship\n")
+	l := w.loop()
+	l.Command = ticker{w.file}
+	if res, err := l.Run(t.Context()); err != nil || res.Done != 2 {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	if b, err := os.ReadFile(w.file); err != nil || strings.Contains(string(b), "[ ]") {
+		t.Errorf("the list is %q, %v; want every box ticked", b, err)
+	}
+	path := workspace.PrivatePath("ralph", "learnings/"+time.Now().UTC().Format("2006-01")+".md")
+	d, err := w.reader.Read(t.Context(), path, nil)
+	if err != nil || !strings.Contains(d.Text, "ticks count") ||
+		regexp.MustCompile(`[0-9a-f]{8}: ticks`).MatchString(d.Text) {
+		t.Errorf("learned: %+v, %v; want no nonce", d, err)
 	}
 }
 

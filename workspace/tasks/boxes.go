@@ -116,7 +116,10 @@ func (p *boxes) done() *List {
 	p.list.tick = func(t *Task) []edit {
 		i := place[t.ID]
 		ticked := map[int]bool{i: true}
-		edits := []edit{{all[i].at, all[i].to, "x"}}
+		var edits []edit
+		if !t.Done {
+			edits = []edit{{all[i].at, all[i].to, "x"}}
+		}
 		for up := parent[i]; up >= 0; up = parent[up] {
 			for j := range all {
 				if parent[j] == up && !all[j].Done && !ticked[j] {

@@ -75,23 +75,20 @@ func (l *List) Find(id string) *Task {
 // ErrNoTask says that a list has no such task.
 var ErrNoTask = errors.New("the list has no such task")
 
-// Tick is the file with a task done, and nothing else changed but the boxes above it of which it was the last. The file
-// of a task that is done already is as it was.
-func (l *List) Tick(id string) ([]byte, error) {
+// Tick is the file with a task done, and nothing else changed but the boxes above it of which it was the last. Of a
+// task that is done already only those may change.
+func (l *List) Tick(id string) (b []byte, changed bool, err error) {
 	t := l.Find(id)
 	if t == nil {
-		return nil, fmt.Errorf("tick %s: %w", id, ErrNoTask)
+		return nil, false, fmt.Errorf("tick %s: %w", id, ErrNoTask)
 	}
-	if t.Done {
-		return l.src, nil
-	}
-	var out []byte
+	edits := l.tick(t)
 	from := 0
-	for _, e := range l.tick(t) {
-		out = append(append(out, l.src[from:e.at]...), e.text...)
+	for _, e := range edits {
+		b = append(append(b, l.src[from:e.at]...), e.text...)
 		from = e.to
 	}
-	return append(out, l.src[from:]...), nil
+	return append(b, l.src[from:]...), len(edits) > 0, nil
 }
 
 // named gives tasks ids: of equal ones the second is told from the first by its number.

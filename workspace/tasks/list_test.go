@@ -72,7 +72,7 @@ func TestBoxesWithoutBoxesBelowAreTasks(t *testing.T) {
 func TestTickChangesTheBoxAndThoseAboveItThatAreDoneWithIt(t *testing.T) {
 	t.Parallel()
 	l := parse(t, "TASKS.md", boxes)
-	got, err := l.Tick(l.Tasks[1].ID)
+	got, _, err := l.Tick(l.Tasks[1].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,22 @@ func TestTickChangesTheBoxAndThoseAboveItThatAreDoneWithIt(t *testing.T) {
 		}
 	}
 	l = parse(t, "TASKS.md", "- [ ] a\n  - [ ] b\n  - [ ] c\n")
-	if got, _ := l.Tick(l.Tasks[0].ID); string(got) != "- [ ] a\n  - [x] b\n  - [ ] c\n" {
+	if got, _, _ := l.Tick(l.Tasks[0].ID); string(got) != "- [ ] a\n  - [x] b\n  - [ ] c\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Whoever ticked the last box below another: that one is done, too.
+func TestTickOfATickedBoxTicksThoseAboveIt(t *testing.T) {
+	t.Parallel()
+	l := parse(t, "TASKS.md", "- [ ] a\n  - [x] b\n  - [x] c\n")
+	got, changed, err := l.Tick(l.Tasks[1].ID)
+	if err != nil || !changed || string(got) != "- [x] a\n  - [x] b\n  - [x] c\n" {
+		t.Errorf("got %q, %v, %v", got, changed, err)
+	}
+	l = parse(t, "TASKS.md", string(got))
+	if again, changed, _ := l.Tick(l.Tasks[1].ID); changed || string(again) != string(got) {
+		t.Errorf("again: %q, %v", again, changed)
 	}
 }
 
@@ -117,7 +131,7 @@ func TestStoriesAreDoneByPriorityAndTickedInPlace(t *testing.T) {
 		t.Fatal(diff)
 	}
 	for _, id := range []string{l.Tasks[0].ID, l.Tasks[1].ID} {
-		b, err := l.Tick(id)
+		b, _, err := l.Tick(id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +166,7 @@ func FuzzTickedTasksStayTicked(f *testing.F) {
 			return
 		}
 		for _, one := range l.Tasks {
-			b, err := l.Tick(one.ID)
+			b, _, err := l.Tick(one.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

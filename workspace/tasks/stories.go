@@ -51,7 +51,12 @@ func parseJSON(name string, src []byte) (*List, error) {
 		}
 		return t.Under + "\x00" + t.Title
 	})
-	l.tick = func(t *Task) []edit { return []edit{{t.at, t.to, w.marks[t.at]}} }
+	l.tick = func(t *Task) []edit {
+		if t.Done {
+			return nil
+		}
+		return []edit{{t.at, t.to, w.marks[t.at]}}
+	}
 	return l, nil
 }
 
