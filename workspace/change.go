@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
 	if len(found) > 0 {
 		on = &found[0].shelf.Visibility
 	}
-	return r.write(ctx, path, on, func(current []*version) (*Draft, error) {
+	doc, err := r.write(ctx, path, on, func(current []*version) (*Draft, error) {
 		next := d
 		living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
 		if len(living) == 0 {
@@ -51,6 +52,11 @@ func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
 		}
 		return &next, err
 	}, d)
+	if err == nil && len(found) == 0 && !r.agent.IsZero() { // policy may hide what was there
+		doc.Title, doc.Tags = cmp.Or(d.Title, TitleOf(path, d.Text)), d.Tags
+		doc.Text, doc.Size = d.Text, int64(len(d.Text))
+	}
+	return doc, err
 }
 
 // longer is a body of which parts are sealed, and what a draft adds to it.

@@ -273,7 +273,11 @@ func TestWhatPolicyHidesIsAsIfItWereNotThere(t *testing.T) {
 	if !slices.Equal(there, absent) {
 		t.Errorf("what is hidden answers %q, what is not there %q", there, absent)
 	}
-	w.says(w.Owner(), is.Path, "alpha\n")
+	added, err := r.Append(ctx, workspace.Draft{Path: is.Path, Text: "beta\n"})
+	if b, _ := json.Marshal(added); err != nil || strings.Contains(string(b), "alpha") {
+		t.Errorf("who adds to what policy hides is told %s, %v", b, err)
+	}
+	w.says(w.Owner(), is.Path, "alpha\nbeta\n")
 }
 
 // The memory of a stranger is no role and no workspace here, whatever it calls itself.
