@@ -27,6 +27,12 @@ type Placed interface {
 	Place(ctx context.Context) (Hash, error)
 }
 
+// Copied is a store that knows what it is a copy of.
+type Copied interface {
+	// CopyOf are those stores, as far as it knows: it was restored from a backup of one, or copied with its folder.
+	CopyOf(ctx context.Context) ([]Hash, error)
+}
+
 // sitStep says the seat is free or handed over to this store: record that it is here from now on.
 type sitStep struct {
 	Of []Hash // the claims it follows
@@ -61,6 +67,15 @@ func (f *Fold) seatClaims() (of []Hash) {
 // open reports whether somebody with this key, in this store, may take the seat without taking it from anybody.
 func (s *Seat) open(at Hash, by Key) bool {
 	return s.Given && s.At != at && (s.To.IsZero() || s.To == by)
+}
+
+// Stand is the store that one stands for which is a copy of others: the one of them that handed the seat over, if one
+// did. The copy is not one that it was handed to. Else it is the store itself.
+func (f *Fold) Stand(at Hash, copyOf []Hash) Hash {
+	if len(f.Seats) == 1 && f.Seats[0].Given && slices.Contains(copyOf, f.Seats[0].At) {
+		return f.Seats[0].At
+	}
+	return at
 }
 
 // HandedOver reports whether a store has handed the seat over, and nobody has been seen to take it: it goes on
@@ -151,12 +166,12 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	if c.Seat.IsZero() && !c.some || len(f.Seats) != 1 || !f.Seats[0].Given {
 		return nil
 	}
-	s := &f.Seats[0]
-	if c.some || s.open(c.Seat, c.Node) {
+	s, at := &f.Seats[0], f.Stand(c.Seat, c.CopyOf)
+	if c.some || s.open(at, c.Node) {
 		of := f.seatClaims()
 		return sitStep{Of: of}
 	}
-	if s.At == c.Seat {
+	if s.At == at {
 		rest.because(Reason{Kind: phase.RestGiven, Seat: s.At})
 		return *rest
 	}

@@ -81,8 +81,8 @@ type Node struct {
 	refusals   refusals
 	instance   Key // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
-	placed     atomic.Pointer[Hash] // where the seat of its agents is; nil: not known yet
-	urged      atomic.Int64         // the Time of the last TryAgain
+	placed     atomic.Pointer[standpoint] // where the seat of its agents is; nil: not known yet
+	urged      atomic.Int64               // the Time of the last TryAgain
 }
 
 // leftAlone is an agent this node found nothing to do for.
@@ -174,8 +174,8 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c := n.caps
 	c.Claimed, c.Busy, c.Trust, c.Seated = claimed, busy, n.trust(), n.Seated
 	c.Urged = Time(n.urged.Load())
-	if at := n.placed.Load(); at != nil {
-		c.Seat = *at
+	if p := n.placed.Load(); p != nil {
+		c.Seat, c.CopyOf = p.at, p.copyOf
 	}
 	if n.Witness != nil {
 		c.Blind = n.Witness.Fault()

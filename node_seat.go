@@ -10,8 +10,8 @@ import (
 
 // here is where the agents of this node have their seat. A store that does not know itself is where the node's key is.
 func (n *Node) here(ctx context.Context) (Hash, error) {
-	if at := n.placed.Load(); at != nil {
-		return *at, nil
+	if p := n.placed.Load(); p != nil {
+		return p.at, nil
 	}
 	at, err := n.place(ctx)
 	switch {
@@ -20,8 +20,20 @@ func (n *Node) here(ctx context.Context) (Hash, error) {
 	case at.IsZero():
 		return at, errors.New("this store cannot be told from its copies: it was opened only to look at")
 	}
-	n.placed.Store(&at)
+	here := &standpoint{at: at}
+	if c, ok := n.Store.(Copied); ok {
+		if here.copyOf, err = c.CopyOf(ctx); err != nil {
+			return at, fmt.Errorf("tell what this store is a copy of: %w", err)
+		}
+	}
+	n.placed.Store(here)
 	return at, nil
+}
+
+// standpoint is a store, and what it is a copy of.
+type standpoint struct {
+	at     Hash
+	copyOf []Hash
 }
 
 func (n *Node) place(ctx context.Context) (Hash, error) {
@@ -42,7 +54,7 @@ func (n *Node) place(ctx context.Context) (Hash, error) {
 // sit records that the seat is in this store.
 func (w *work) sit(ctx context.Context, s sitStep) error {
 	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name,
-		Notice: SeatTaken{At: *w.n.placed.Load(), Of: s.Of}})
+		Notice: SeatTaken{At: w.n.placed.Load().at, Of: s.Of}})
 }
 
 // flag records that something was decided twice.
@@ -67,6 +79,7 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
 		f := a.fold
+		at = f.Stand(at, n.placed.Load().copyOf)
 		free := len(f.Seats) == 0 || len(f.Seats) == 1 && f.Seats[0].open(at, n.Key.Key())
 		switch {
 		case f.Ended != nil:
@@ -154,7 +167,7 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 	}
 	yields := w.yields
 	for range 2 {
-		notice, err := say(w.a, *n.placed.Load())
+		notice, err := say(w.a, n.placed.Load().at)
 		if err != nil || notice == nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type Capabilities struct {
 	// when a person last had it try again: what failed before is not waited for; zero: nobody has. See Node.TryAgain
 	Urged  Time
 	Seat   Hash   // the id of the store; zero for who only looks: the seat then binds nothing
+	CopyOf []Hash // the stores that this one is a copy of
 	Seated bool   // agents whose seat is in another store are left alone there
 	Policy Policy // asked whether an agent may wake; nil: it may, for who only looks
 	Trust  *Trust // whose entries and answers count; nil: everybody's, for who only looks

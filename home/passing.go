@@ -87,7 +87,7 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 		return "it is held where it is: " + view.HeldText(held), nil
 	}
 	if a.Fold().SeatLoose() && !l.moves {
-		place, err := d.Home.PlaceOf(ctx, d.Store)
+		place, err := d.Home.StandOf(ctx, d.Store, a)
 		return "its seat was handed over to whoever takes it first: every further copy would have it as well, and " +
 			"what must happen once could happen twice; where it is: " + looseHint(a, place), err
 	}

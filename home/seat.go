@@ -26,6 +26,16 @@ func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, erro
 	return h.ownPlace(ctx)
 }
 
+// StandOf is the store that a store stands for to an agent: see Fold.Stand.
+func (h *Home) StandOf(ctx context.Context, s perdure.Store, a *perdure.Agent) (perdure.Hash, error) {
+	at, err := h.PlaceOf(ctx, s)
+	if c, ok := s.(perdure.Copied); ok && err == nil && len(a.Fold().Seats) == 1 && a.Fold().Seats[0].Given {
+		of, err := c.CopyOf(ctx)
+		return a.Fold().Stand(at, of), err
+	}
+	return at, err
+}
+
 // ownPlace is the id of the home's own store.
 func (h *Home) ownPlace(ctx context.Context) (perdure.Hash, error) {
 	if h.remote != "" {
@@ -132,7 +142,7 @@ func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID)
 	if err != nil {
 		return false, false, to, err
 	}
-	place, err := h.PlaceOf(ctx, s)
+	place, err := h.StandOf(ctx, s, a)
 	if err != nil {
 		return false, false, to, err
 	}

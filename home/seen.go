@@ -462,10 +462,6 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 	if err != nil {
 		return err
 	}
-	place, err := h.PlaceOf(ctx, s)
-	if err != nil {
-		return err
-	}
 	for i := range out {
 		l := &out[i]
 		if l.Damaged != "" || l.Older != nil || l.State == phase.Terminated {
@@ -479,6 +475,10 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 			}
 			if err != nil {
 				continue // what is wrong with it is said elsewhere
+			}
+			place, err := h.StandOf(ctx, s, a)
+			if err != nil {
+				return err
 			}
 			if held = trust.Counts(a); held == nil && a.GoneOn(place) {
 				l.Standing, l.Waiting, l.Apart = a.Standing(trust, place, now), false, "-"

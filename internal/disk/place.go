@@ -10,58 +10,92 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/perdure/perdure/internal/entropy"
 )
 
-// place is an id that a copy of a file does not have: the hash of random bytes in it, and of what the file system
-// itself knows the file by, its number and the moment it was made. Whoever copies the file, restores it or carries it
-// to another machine has another place; whoever gives it another name on the same disk has not.
-func place(path string) (id [32]byte, err error) {
+// where is what the file of a place says.
+type where struct {
+	id     [32]byte
+	known  [][32]byte // the ids it has had; of those that are not id it is a copy
+	spaces bool       // there is room to note one more
+}
+
+// whereIs reads the file of a place. The id is one that a copy of the file does not have: the hash of random bytes in
+// it, and of what the file system itself knows the file by, its number and the moment it was made. Whoever copies the
+// file, restores it or carries it to another machine has another place; whoever gives it another name on the same disk
+// has not.
+func whereIs(path string) (at where, err error) {
 	f, err := Open(path)
 	if err != nil {
-		return id, err
+		return at, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	seed := make([]byte, placeBytes+1)
-	n, err := f.Read(seed)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
+	b, err := io.ReadAll(io.LimitReader(f, placeBytes*(1+maxKnown)))
 	if err != nil {
-		return id, err
+		return at, err
 	}
-	if n != placeBytes {
-		return id, fmt.Errorf("%w: %s has %d bytes, want %d", ErrPlace, path, n, placeBytes)
+	if len(b) < placeBytes {
+		return at, fmt.Errorf("%w: %s has %d bytes, want %d", ErrPlace, path, len(b), placeBytes)
 	}
+	for known := range slices.Chunk(b[placeBytes:], placeBytes) {
+		if len(known) == placeBytes { // else it was cut off while it was noted
+			at.known = append(at.known, [32]byte(known))
+		}
+	}
+	at.spaces = len(at.known) < maxKnown
 	number, born, err := birth(f)
 	if err != nil {
-		return id, err
+		return at, err
 	}
-	b := binary.BigEndian.AppendUint64(append([]byte("perdure-place\x00"), seed[:n]...), number)
-	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(born))), nil
+	h := binary.BigEndian.AppendUint64(append([]byte("perdure-place\x00"), b[:placeBytes]...), number)
+	at.id = sha256.Sum256(binary.BigEndian.AppendUint64(h, uint64(born)))
+	return at, nil
+}
+
+// note adds the id to the file, in its place, so that a copy of the file knows what it is a copy of. All who do so at
+// once write the same. Where it cannot be written, a copy does not know, and all else is as it was.
+func (at *where) note(path string) {
+	if slices.Contains(at.known, at.id) || !at.spaces {
+		return
+	}
+	f, err := OpenPlain(path, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	if _, err = f.WriteAt(at.id[:], int64(placeBytes*(1+len(at.known)))); err == nil {
+		_ = f.Sync()
+	}
+	_ = f.Close()
 }
 
 // ErrPlace says that the file of a place is damaged. Whoever removes it gets a new place, as a copy does: the agents
 // have their seat at the old one.
 var ErrPlace = errors.New("what tells this store from its copies is damaged")
 
-// Place is the id of a place; the zero id if there is none and nothing is to be written.
-func Place(path string, looks bool) (id [32]byte, err error) {
+// Place is the id of a place, and those of the places it is a copy of; the zero id if there is none and nothing is to
+// be written.
+func Place(path string, looks bool) (id [32]byte, copyOf [][32]byte, err error) {
 	if !looks {
 		if err := makePlace(path); err != nil {
-			return id, err
+			return id, nil, err
 		}
 	}
-	id, err = place(path)
-	if looks && errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	at, err := whereIs(path)
+	switch {
+	case looks && errors.Is(err, fs.ErrNotExist):
+		return id, nil, nil
+	case err == nil && !looks:
+		at.note(path)
 	}
-	return id, err
+	return at.id, slices.DeleteFunc(at.known, func(known [32]byte) bool { return known == at.id }), err
 }
 
-// placeBytes is how many random bytes a place has.
-const placeBytes = 32
+const (
+	placeBytes = 32 // how many random bytes a place has
+	maxKnown   = 64 // how many ids are kept: a copy of a copy of a copy
+)
 
 // makePlace makes the file of a place, durably, unless there is one.
 func makePlace(path string) error {

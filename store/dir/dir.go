@@ -171,7 +171,22 @@ func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
 
 // Place is the id of a folder. Where it has none and nothing is to be written, that is zero.
 func Place(dir string, look bool) (perdure.Hash, error) {
-	return disk.Place(PlaceFile(dir), look)
+	id, _, err := disk.Place(PlaceFile(dir), look)
+	return id, err
+}
+
+// CopyOf implements perdure.Copied.
+func (s *Store) CopyOf(ctx context.Context) (of []perdure.Hash, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	_, known, err := disk.Place(PlaceFile(s.dir), s.looks)
+	for _, id := range known {
+		of = append(of, id)
+	}
+	return of, err
 }
 
 // PlaceFile is the file that tells a folder from its copies.
