@@ -16,13 +16,9 @@ import (
 // What it costs depends on what is new, unless some of it belongs before the snapshot that the agent is loaded from:
 // or has no body any more: then the whole memory is folded. What another copy collected arrives without its bodies, if
 // records of collections account for them. It ranges over entries several times.
-//
-// What was written here meanwhile the collector cannot fold in its place. So a snapshot of both is added, by the owner:
-// in whose name Join is called; nil, or somebody else: none is, and what takes one is refused (body.present).
-func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error], by *Signer) (*Agent,
-	int, error) {
+func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
 	for try := 1; ; try++ {
-		a, added, err := t.join(ctx, s, id, entries, by)
+		a, added, err := t.join(ctx, s, id, entries)
 		if err == nil {
 			return a, added, nil
 		}
@@ -36,8 +32,7 @@ func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 // joinTries bounds how often a join begins again because others wrote to the agent.
 const joinTries = 20
 
-func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error], by *Signer) (*Agent,
-	int, error) {
+func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {
 	here, err := t.Load(ctx, s, id)
 	if errors.Is(err, ErrRejected) { // it does not count, and nothing is done for it
 		here, err = Load(ctx, s, id)
@@ -57,8 +52,8 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 		fresh = lacking(entries, func(h Hash) bool { return had[h] })
 		next, err = here.applyAll(fresh)
 	}
-	if behind(err) || err == nil && next.parted(fresh) {
-		return t.joinEarlier(ctx, s, here, fresh, by)
+	if behind(err) {
+		return t.joinEarlier(ctx, s, here, fresh)
 	}
 	if err == nil && t.Counts(here) == nil {
 		err = t.Counts(next)
@@ -74,27 +69,23 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 }
 
 // joinEarlier is Join of entries some of which belong before what here was loaded from.
-func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error], by *Signer) (
-	*Agent, int, error) {
+func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh iter.Seq2[*Entry, error]) (*Agent, int,
+	error) {
 	id := here.ID()
-	trust := t
+	by := t
 	if t.Counts(here) != nil {
-		trust = nil // nothing is done for it, whatever its author dropped
+		by = nil // nothing is done for it, whatever its author dropped
 	}
-	if err := accounted(fresh, trust.Dropped(here.fold.Charter)); err != nil {
+	if err := accounted(fresh, by.Dropped(here.fold.Charter)); err != nil {
 		return nil, 0, err
 	}
-	err := Mergeable(Memory(ctx, s, id), fresh)
-	var over []*Entry
-	if behind(err) && trust != nil {
-		over, err = t.mend(ctx, s, here, fresh, by, err)
-	} else if err == nil {
-		over, err = t.unite(ctx, s, here, fresh, by)
-	}
-	if err != nil {
+	if err := Mergeable(Memory(ctx, s, id), fresh); err != nil {
 		return nil, 0, err
 	}
-	added, err := here.addTo(ctx, s, fresh, over...)
+	if err := t.Joins(here, Memory(ctx, s, id), fresh, func(Hash) bool { return false }); err != nil {
+		return nil, 0, err
+	}
+	added, err := here.addTo(ctx, s, fresh)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -143,10 +134,8 @@ func accounted(entries iter.Seq2[*Entry, error], dropped func(*Entry) int64) err
 	return nil
 }
 
-// addTo makes entries durable that the agent lacks, and one over them, if it is still what the store has, and says how
-// many of them came.
-func (a *Agent) addTo(ctx context.Context, s Store, fresh iter.Seq2[*Entry, error], over ...*Entry) (added int,
-	err error) {
+// addTo makes entries durable that the agent lacks, if it is still what the store has, and says how many these are.
+func (a *Agent) addTo(ctx context.Context, s Store, fresh iter.Seq2[*Entry, error]) (added int, err error) {
 	for _, err := range fresh {
 		if err != nil {
 			return 0, err
@@ -154,7 +143,7 @@ func (a *Agent) addTo(ctx context.Context, s Store, fresh iter.Seq2[*Entry, erro
 		added++
 	}
 	if added > 0 {
-		err = putOn(ctx, s, a.ID(), a.Heads(), both(fresh, each(over)))
+		err = putOn(ctx, s, a.ID(), a.Heads(), fresh)
 	}
 	return added, err
 }

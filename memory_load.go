@@ -94,9 +94,6 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 			skip = 1<<(failed-1) - 1
 			continue
 		}
-		if failed > 0 && behind(err) {
-			break // bodies are gone that one of those passed over stands for
-		}
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 		}

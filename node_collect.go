@@ -431,21 +431,13 @@ func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 	}
 	if _, err := resume(sorted(append(here, more...)), nil); err != nil {
 		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here",
-			"entries written after them", unmergeable(fresh))
+			"entries written after them",
+			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any "+
+				"more: go on with one of them. "+
+				"That is the one that has the seat; to go on with the other, take the seat there (perdure seat take) "+
+				"and end the first (perdure end)")
 	}
 	return nil
-}
-
-// unmergeable says what to do about entries that do not fit what was collected.
-func unmergeable(fresh iter.Seq2[*Entry, error]) string {
-	if !holdsRecord(fresh) {
-		return "the copies parted before this one collected its past (perdure gc), and the other one does not know: " +
-			"take this one in there first, with the owner's key (perdure export here, perdure import there; perdure " +
-			"sync does both), and then that one here"
-	}
-	return "the copies parted before one of them collected its past (perdure gc), so they cannot be merged any more: " +
-		"go on with one of them. That is the one that has the seat; to go on with the other, take the seat there " +
-		"(perdure seat take) and end the first (perdure end)"
 }
 
 // erased is the entry of an agent that says that a subject was erased whose key is gone; nil: there is none.

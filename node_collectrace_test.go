@@ -152,7 +152,7 @@ func TestACollectionAmidAJoinRefusesTheCopy(t *testing.T) {
 			}
 		}}
 		trust := &perdure.Trust{}
-		_, _, err := trust.Join(t.Context(), to, h.id, perdure.Memory(t.Context(), h.copies[0], h.id), nil)
+		_, _, err := trust.Join(t.Context(), to, h.id, perdure.Memory(t.Context(), h.copies[0], h.id))
 		if !errors.Is(err, perdure.ErrRejected) || h.dropped == 0 {
 			t.Errorf("join after %d bodies were dropped: %v, want it refused", h.dropped, err)
 		}

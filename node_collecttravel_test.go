@@ -63,7 +63,7 @@ func TestWhatWasCollectedElsewhereArrives(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := func(e *perdure.Entry) bool { return e.Kind != perdure.KindGenesis && e.Seq < snap.Seq }
-			if _, _, err := trust.Join(t.Context(), there, id, kept(t, here, id, before), nil); err == nil {
+			if _, _, err := trust.Join(t.Context(), there, id, kept(t, here, id, before)); err == nil {
 				t.Fatal("took a memory that somebody has left bodies out of")
 			}
 			time.Sleep(2 * time.Hour)
@@ -74,7 +74,7 @@ func TestWhatWasCollectedElsewhereArrives(t *testing.T) {
 		if gone, recorded := accounts(t, here, id); gone != recorded {
 			t.Errorf("%d bodies are gone, and the records tell of %d", gone, recorded)
 		}
-		got, _, err := trust.Join(t.Context(), there, id, kept(t, here, id, all), nil)
+		got, _, err := trust.Join(t.Context(), there, id, kept(t, here, id, all))
 		if err != nil {
 			t.Fatal(err)
 		}

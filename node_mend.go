@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -27,7 +28,7 @@ func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := mended(sorted(all), n.trust().vouch(ctx, n.Store, id))
+	a, err := n.mended(sorted(all))
 	if err != nil {
 		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
 	}
@@ -43,4 +44,41 @@ func (n *Node) Mend(ctx context.Context, id AgentID) (*Entry, error) {
 		return nil, fmt.Errorf("mend agent %s: %w", id.Short(), err)
 	}
 	return entries[len(entries)-1], nil
+}
+
+// mended folds entries, which are in fold order, from the newest snapshot that has seen all whose bodies are gone: what
+// it has not seen comes after it.
+func (n *Node) mended(all []*Entry) (*Agent, error) {
+	if err := judge(all); err != nil {
+		return nil, err
+	}
+	m := byName(all)
+	missing := uncovering(all)
+	for i, s := range slices.Backward(all) {
+		snap, ok := s.content.(Snapshot)
+		if !ok || missing[i] || !n.trust().Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
+			continue
+		}
+		seen := map[*Entry]bool{s: true}
+		for _, e := range m.past(s.Parents...) {
+			seen[e] = true
+		}
+		rest := slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return seen[e] })
+		if slices.ContainsFunc(rest, bodiless) {
+			continue
+		}
+		if slices.ContainsFunc(rest, func(e *Entry) bool { _, change := e.keyChange(); return change }) {
+			return nil, errors.New("its keys were changed meanwhile")
+		}
+		a, err := FromSnapshot(s)
+		if err != nil {
+			return nil, err
+		}
+		f := a.fold.clone()
+		for _, e := range rest {
+			f.step(e, slices.Contains(f.Revoked, e.Origin), f.known(e.Parents))
+		}
+		return fromFold(f, all[len(all)-1].Position(), s), nil
+	}
+	return nil, errors.New("no snapshot that counts here covers all dropped bodies: import a copy that has them")
 }

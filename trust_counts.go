@@ -124,7 +124,15 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
 	if behind(err) { // some belong before what somebody vouched for: then all is judged from the beginning
-		a, err = t.Fold(both(had, fresh))
+		a, err = t.Fold(func(yield func(*Entry, error) bool) {
+			for _, part := range []iter.Seq2[*Entry, error]{had, fresh} {
+				for e, err := range part {
+					if !yield(e, err) {
+						return
+					}
+				}
+			}
+		})
 	}
 	if err != nil {
 		return err

@@ -157,10 +157,6 @@ func (im *importing) merge(a *Arrival) error {
 	if err := im.checkBare(&a.Head); err != nil {
 		return err
 	}
-	if a.Relation == Diverged && im.dropped > 0 && im.o.Trust != nil {
-		_, _, err := im.o.Trust.Join(im.ctx, im.s, id, im.entries(), im.o.Key)
-		return err // the two together may take a snapshot
-	}
 	for try := 1; ; try++ {
 		heads, err := im.s.Heads(im.ctx, id)
 		if err == nil {

@@ -76,7 +76,7 @@ func (p *place) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[
 		return &exchange.Receipt{Agent: id, Heads: a.Heads(), Entries: int64(len(all)), Created: true},
 			perdure.PutAll(ctx, p, id, again)
 	}
-	a, added, err := p.trust.Join(ctx, p, id, again, nil)
+	a, added, err := p.trust.Join(ctx, p, id, again)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -63,9 +62,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 		return s, perdure.Missing("agent " + id.Short() + " is in neither place")
 	}
 	if way != Push {
-		if s.Pulled, err = pull(ctx, here, there, &mine, &theirs, s); way == Both && early(err) {
-			return pushFirst(ctx, here, there, s, err)
-		} else if err != nil {
+		if s.Pulled, err = pull(ctx, here, there, &mine, &theirs, s); err != nil {
 			return s, fmt.Errorf("pull agent %s: %w", id.Short(), err)
 		}
 		if s.Pulled != nil && s.Pulled.Created && s.Pulled.Held != "" {
@@ -89,24 +86,6 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 	}
 	s.Behind = way == Push && s.Pushed == nil && s.Kept == "" && !mine.Same(&theirs)
 	return s, nil
-}
-
-// early reports whether what came belongs before bodies that were collected where it came to.
-func early(err error) bool {
-	var r *perdure.Rejection
-	return errors.As(err, &r) && r.Predicate == "body.present"
-}
-
-// pushFirst passes the other way what cannot be pulled, because it was collected here: who has the bodies still can say
-// what the two copies come to, and what that is can be pulled then.
-func pushFirst(ctx context.Context, here, there Peer, s *Synced, refusal error) (*Synced, error) {
-	pushed, err := Sync(ctx, here, there, s.Agent, Push)
-	if err != nil || pushed.Pushed == nil {
-		return s, fmt.Errorf("pull agent %s: %w", s.Agent.Short(), refusal)
-	}
-	pulled, err := Sync(ctx, here, there, s.Agent, Pull)
-	pulled.Pushed = pushed.Pushed
-	return pulled, err
 }
 
 // pull gets what there has and here lacks; nil: nothing. What here knows that it has is not asked for.

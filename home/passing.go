@@ -219,11 +219,7 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := d.Home.Key()
-	if err != nil {
-		return nil, err
-	}
-	_, added, err := trust.Join(ctx, d.Store, id, s.entries(), key)
+	_, added, err := trust.Join(ctx, d.Store, id, s.entries())
 	if err != nil {
 		return nil, err
 	}

@@ -259,9 +259,8 @@ func (p *Peer) openFolder(h *Home) error {
 			return err
 		}
 	}
-	key, err := h.Key()
-	p.Peer = &folderPeer{s: p.folder, trust: trust, key: key}
-	return err
+	p.Peer = &folderPeer{s: p.folder, trust: trust}
+	return nil
 }
 
 // leftAlone is the files of a folder that are not used, and why; nil: the place is no folder, or all of them are.
@@ -342,7 +341,6 @@ func (p *Peer) Changes(ctx context.Context, after string, limit int) (exchange.C
 type folderPeer struct {
 	s     *dir.Store
 	trust *perdure.Trust
-	key   *perdure.Signer // of the home that puts something there; nil: it has none
 }
 
 func (p *folderPeer) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
@@ -388,7 +386,7 @@ func (p *folderPeer) Take(ctx context.Context, id perdure.AgentID, entries iter.
 		return nil, err
 	}
 	r.Heads = a
-	now, added, err := p.trust.Join(ctx, p.s, id, s.entries(), p.key)
+	now, added, err := p.trust.Join(ctx, p.s, id, s.entries())
 	if err != nil {
 		return nil, err
 	}
