@@ -76,7 +76,7 @@ func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh ite
 	if t.Counts(here) != nil {
 		by = nil // nothing is done for it, whatever its author dropped
 	}
-	if err := accounted(fresh, by.Dropped(here.fold.Charter)); err != nil {
+	if err := accounted(fresh, by.Dropped(here.fold.Charter, here.fold.Former...)); err != nil {
 		return nil, 0, err
 	}
 	if err := Mergeable(Memory(ctx, s, id), fresh); err != nil {
@@ -95,9 +95,10 @@ func (t *Trust) joinEarlier(ctx context.Context, s Store, here *Agent, fresh ite
 
 // Dropped tells of entries, parents before children, how many bodies each accounts for as the record of a collection
 // that counts here: one by the owner the charter names, by whom that handed the agent to, or by somebody trusted to own
-// it. Others could pass on a memory without its bodies, and say that it is whole. A nil Trust believes all.
-func (t *Trust) Dropped(c Charter) func(*Entry) int64 {
-	owners := []Key{c.Owner}
+// it. Others could pass on a memory without its bodies, and say that it is whole. A nil Trust believes all. Former are
+// the owners before the one the charter names.
+func (t *Trust) Dropped(c Charter, former ...Key) func(*Entry) int64 {
+	owners := append([]Key{c.Owner}, former...)
 	return func(e *Entry) int64 {
 		owner := slices.Contains(owners, e.Origin)
 		if k, ok := e.keyChange(); ok && owner && !k.Owner.IsZero() {

@@ -332,7 +332,7 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 		write(Snapshot{Fold: *a.fold})
 	}
 	if len(s.names)+len(s.events) > 0 && err == nil {
-		entries, bytes := s.unaccounted(a.depth)
+		entries, bytes := s.unaccounted(a.depth, n.trust().Dropped(a.fold.Charter, a.fold.Former...))
 		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
 			Rule: s.Rule, Through: cmp.Or(s.base, next.Heads()[0]), Entries: entries,
 			Bytes: bytes, Events: s.events}})
@@ -345,15 +345,14 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 
 // unaccounted is how much is gone then that no other record tells of that stays: what this collection drops, and of a
 // memory that is whole but for that also what those told of that are dropped themselves. Whoever gets the memory counts
-// what is missing by the records: what nobody accounts for somebody else has left out.
-func (s *survey) unaccounted(d Depth) (entries, bytes int64) {
+// what is missing by the records that count: what nobody accounts for somebody else has left out.
+func (s *survey) unaccounted(d Depth, counts func(*Entry) int64) (entries, bytes int64) {
 	gone := oneOf(s.names)
 	for _, e := range s.all {
 		if e.content == nil || gone(e.Name) {
 			entries, bytes = entries+1, bytes+e.Size
-		} else if ev, ok := e.content.(Event); ok {
-			p, _ := ev.Notice.(Pruned)
-			entries, bytes = entries-p.Entries, bytes-p.Bytes
+		} else if n := counts(e); n > 0 {
+			entries, bytes = entries-n, bytes-e.content.(Event).Notice.(Pruned).Bytes
 		}
 	}
 	if d != Full {

@@ -52,11 +52,15 @@ func (n *Node) mended(all []*Entry) (*Agent, error) {
 	if err := judge(all); err != nil {
 		return nil, err
 	}
+	g, ok := all[0].content.(Genesis)
+	if !ok {
+		return nil, errors.New("its first entry is gone: import a copy that has it")
+	}
 	m := byName(all)
 	missing := uncovering(all)
 	for i, s := range slices.Backward(all) {
-		snap, ok := s.content.(Snapshot)
-		if !ok || missing[i] || !n.trust().Allows(s.Origin, MayOwn, snap.Fold.Charter.Scope) {
+		_, ok := s.content.(Snapshot)
+		if !ok || missing[i] || !n.trust().Allows(s.Origin, MayOwn, g.Charter.Scope) {
 			continue
 		}
 		seen := map[*Entry]bool{s: true}

@@ -29,6 +29,9 @@ func (d *Doctor) integrity(mends bool) (failed bool) {
 		return true
 	}
 	switch {
+	case errors.Is(damage, sqlite.ErrNewer):
+		d.say("file", Unwell, "use a newer perdure: this one leaves the file as it is", "%v", damage)
+		return true
 	case damage == nil:
 		d.say("file", Well, "", "%s is whole, version %d", file, sqlite.Version)
 		return false

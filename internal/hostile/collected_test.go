@@ -2,7 +2,9 @@ package hostile
 
 import (
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
@@ -52,5 +54,39 @@ func TestForgedRecordOfACollectionIsNone(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A record that does not count takes nothing off what the owner's own collections account for: else the agent would
+// arrive as a part of itself wherever it goes.
+func TestForgedRecordSpoilsNoAccount(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	author := stranger(t)
+	p.trust(author, "author", "home")
+	g := called("weather", "tell the weather")
+	g.Intent.TTL = 100
+	a := begin(t, p.owner, g).write(perdure.Event{Name: "hello"})
+	p.ok("import", "--ready", a.capsule(p, "mine.agent"))
+	forged, _, err := author.Commit(a.agent, time.Now(), perdure.Draft{TTL: 1000 * time.Hour, Body: perdure.Event{
+		Name: "pruned", Notice: perdure.Pruned{Rule: "x", Through: a.last(), Entries: 1_000_000, Bytes: 1}}})
+	must(t, err)
+	a.entries = append(a.entries, forged...)
+	p.ok("import", a.capsule(p, "gift.agent"))
+	for range 2 { // what the second collection drops is on record, too
+		p.ok("send", "weather", "more")
+		before := p.ok("log", "weather")
+		for i := 0; p.ok("log", "weather") == before; i++ {
+			if p.ok("gc"); i > 100 { // it has expired long ago
+				t.Fatalf("nothing is collected: %s", before)
+			}
+		}
+	}
+	p.ok("export", "weather", "out.agent")
+	q := newPlace(t)
+	q.trust(p.owner, "own", "home")
+	q.trust(author, "author", "home")
+	if said := q.ok("import", "--ready", p.path("out.agent")); strings.Contains(said, "headers") {
+		t.Errorf("it arrives as a part of itself: %s", said)
 	}
 }

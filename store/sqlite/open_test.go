@@ -47,6 +47,14 @@ func TestOpenRefusesWhatItCannotReadAndLeavesIt(t *testing.T) {
 		file func(t *testing.T) string
 		want []string
 	}{
+		"much newer version": {func(t *testing.T) string {
+			path := filled(t)
+			alter(t, path, "PRAGMA user_version=7")
+			if _, err := Rebuild(t.Context(), path); !errors.Is(err, ErrNewer) {
+				t.Errorf("it is put together anew: %v", err)
+			}
+			return path
+		}, []string{"written by a newer perdure", "version 7"}},
 		"newer version": {func(t *testing.T) string {
 			path := filled(t)
 			alter(t, path, "PRAGMA user_version=7")

@@ -136,6 +136,9 @@ func Rebuild(ctx context.Context, path string) (r *Rebuilt, err error) {
 			err = fmt.Errorf("rebuild %s: %w", path, err)
 		}
 	}()
+	if err := Damage(ctx, path); errors.Is(err, ErrNewer) {
+		return nil, err
+	}
 	m, err := openImage(path)
 	if err != nil {
 		return nil, err

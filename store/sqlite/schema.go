@@ -199,6 +199,13 @@ func upgrade(path string) error {
 	return errors.Join(err, c.close())
 }
 
+// ErrNewer says that a later version of this program wrote a file. It is not damaged: whoever put together anew what
+// can be read of it here would lose the rest.
+var ErrNewer = errors.New("written by a newer perdure")
+
+// maxNewer is how far beyond this one a version is believed: a file may be damaged in this place, too.
+const maxNewer = 64
+
 func (c *conn) inspect() error {
 	var version int64
 	err := c.query("SELECT sqlite_version()", func(v []driver.Value) error {
@@ -227,8 +234,11 @@ func (c *conn) inspect() error {
 		return err
 	}
 	if v < 1 || v > schemaVersion {
-		return perdure.WithHint(fmt.Errorf("%s has version %d; this program knows %d", c.path, v, schemaVersion),
-			"use a newer perdure")
+		err = fmt.Errorf("%s has version %d; this program knows %d", c.path, v, schemaVersion)
+		if v > schemaVersion && v < schemaVersion+maxNewer {
+			err = fmt.Errorf("%w: %w", ErrNewer, err)
+		}
+		return perdure.WithHint(err, "use a newer perdure")
 	}
 	_, _, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err
