@@ -1,6 +1,8 @@
 package files
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -24,7 +26,7 @@ type about struct {
 
 // aboutOf is what is to be kept beside the file of a document.
 func aboutOf(d *workspace.Document, text string) (a about, any bool) {
-	if d.Kind != workspace.KindAt(d.Path) && d.Kind != kindOf(d.Path) {
+	if d.Kind != cmp.Or(kindOf(d.Path), workspace.KindAt(d.Path)) {
 		a.Kind = d.Kind
 	}
 	if d.Title != workspace.TitleOf(d.Path, text) {
@@ -34,8 +36,33 @@ func aboutOf(d *workspace.Document, text string) (a about, any bool) {
 	return a, a.Kind != "" || a.Title != "" || len(a.Tags) > 0
 }
 
-// about brings what is kept beside files up to date.
-func (s *syncing) about() error {
+// relist reads the documents anew that this sync changed, and those that were not listed.
+func (s *syncing) relist(ctx context.Context) error {
+	changed := map[string]bool{}
+	for _, c := range s.report.Changes {
+		changed[c.File] = true
+	}
+	for file, src := range s.sources {
+		d, ok := src.(*document)
+		if !ok || s.listing[file] != nil && !changed[file] {
+			continue
+		}
+		doc, _, err := d.read(ctx)
+		if err != nil {
+			return err
+		}
+		if delete(s.listing, file); doc != nil {
+			s.listing[file] = doc
+		}
+	}
+	return nil
+}
+
+// about brings what is kept beside files up to date: beside all, or those that were looked at.
+func (s *syncing) about(ctx context.Context) error {
+	if err := s.relist(ctx); err != nil {
+		return err
+	}
 	want := map[string]string{}
 	for file, d := range s.listing {
 		r := s.records[file]
@@ -64,7 +91,8 @@ func (s *syncing) about() error {
 		return err
 	}
 	for _, file := range have {
-		if _, ok := want[file]; !ok {
+		of := strings.TrimSuffix(strings.TrimPrefix(file, aboutDir+"/"), ".json")
+		if _, ok := want[file]; !ok && (!s.partly || s.sources[of] != nil) {
 			if err := s.tree.root.Remove(file); err != nil {
 				return err
 			}

@@ -9,13 +9,14 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/tasks"
 )
 
 // deed is something of a memory that is worth a commit: an outcome that is no read, a person's vote, a session's end.
 type deed struct {
 	n       int64
 	at      perdure.Time
-	kind    string // deedOutcome, deedVote, deedSession
+	kind    string // deedOutcome, deedVote, deedSession, deedTask
 	what    string // one line
 	told    string // how it ended
 	files   string // what it was about
@@ -27,7 +28,11 @@ const (
 	deedOutcome = "outcome"
 	deedVote    = "vote"
 	deedSession = "session"
+	deedTask    = "task"
 )
+
+// sessionEdited is what is told of a session whose summary was changed after its end.
+const sessionEdited = "edited"
 
 // maxDeeds is how many are kept; all of them are in memory.
 const maxDeeds = 1000
@@ -64,8 +69,9 @@ func (f *Folder) keepDeeds(ctx context.Context, deeds []deed, end view.Place) er
 	for _, d := range deeds[max(0, len(deeds)-maxDeeds):] {
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "INSERT OR IGNORE INTO deed(folder, at, kind, what, told, files, entry, "+
-				"failing) VALUES(?,?,?,?,?,?,?,?)", f.id, int64(d.at), d.kind, d.what, d.told, d.files, d.entry[:],
-				d.failing)
+				"failing) SELECT ?1, ?2, ?3, ?4, iif(?3=?9 AND EXISTS(SELECT 1 FROM deed WHERE folder=?1 AND kind=?3 "+
+				"AND files=?6 AND entry<>?7), ?10, ?5), ?6, ?7, ?8", f.id, int64(d.at), d.kind, d.what, d.told,
+				d.files, d.entry[:], d.failing, deedSession, sessionEdited)
 		}
 	}
 	if err == nil {
@@ -120,8 +126,14 @@ func deedOf(l *view.Line, reads map[perdure.Hash]bool) (d deed, ok bool) {
 			}
 			return d, true
 		case perdure.Document:
-			if n.Kind == workspace.KindSession && !n.Gone && !slices.Contains(n.Tags, "open") {
-				d.kind, d.what, d.told = deedSession, view.OneLine(n.Title, maxLine), "closed"
+			d.what, d.files = view.OneLine(n.Title, maxLine), n.Path
+			switch {
+			case n.Gone:
+			case n.Kind == workspace.KindSession && !slices.Contains(n.Tags, "open"):
+				d.kind, d.told = deedSession, "closed"
+				return d, true
+			case n.Kind == tasks.KindAttempts && slices.Contains(n.Tags, tasks.TickedTag):
+				d.kind, d.told = deedTask, "done"
 				return d, true
 			}
 		}

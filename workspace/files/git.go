@@ -238,7 +238,7 @@ func (s *syncing) commit(ctx context.Context) error {
 	if s.watched && len(deeds) == 0 && !took {
 		return s.stands(ctx) // nothing happened that is worth it
 	}
-	if err := s.about(); err != nil {
+	if err := s.about(ctx); err != nil {
 		return err
 	}
 	g := s.repository(ctx)
@@ -384,8 +384,8 @@ func message(r *Report, deeds []deed) string {
 		count[d.kind]++
 	}
 	var parts []string
-	for _, x := range []struct{ kind, one string }{{deedSession, "session"}, {deedOutcome, "outcome"},
-		{deedVote, "vote"}} {
+	for _, x := range []struct{ kind, one string }{{deedSession, "session"}, {deedTask, "task"},
+		{deedOutcome, "outcome"}, {deedVote, "vote"}} {
 		if n := count[x.kind]; n > 0 {
 			parts = append(parts, view.Several(int64(n), x.one))
 		}

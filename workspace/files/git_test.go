@@ -2,14 +2,17 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/workspace"
+	"github.com/perdure/perdure/workspace/tasks"
 )
 
 // git runs git in the folder of a person.
@@ -88,6 +91,49 @@ func TestCommitsSayWhatHappened(t *testing.T) {
 	}
 	if n := p.git("rev-list", "--count", "HEAD"); n != "2" {
 		t.Errorf("%s commits, want 2", n)
+	}
+}
+
+// An edit of the summary of a session is told as that, and is one commit with all that is kept of it.
+func TestAnEditedSessionIsNotClosedAgain(t *testing.T) {
+	for _, watched := range []bool{false, true} {
+		t.Run(fmt.Sprintf("watched %v", watched), func(t *testing.T) {
+			p := committing(t)
+			p.write("agents/coder/TASKS.md", "- [ ] one\n")
+			file := "sessions/" + path.Base(p.session("Built the boat"))
+			p.sync()
+			p.save(file, "# Built the ship\n\nIt floats.\n")
+			if p.watched = watched; watched {
+				p.only = map[string]bool{file: true}
+			}
+			p.sync()
+			log := p.git("log", "-1", "--format=%B")
+			if !strings.Contains(log, "session edited: ") || strings.Contains(log, "closed") {
+				t.Errorf("got\n%s", log)
+			}
+			if p.only = nil; p.sync().Commit != "" {
+				t.Errorf("committed once more:\n%s", p.git("show", "--stat", "HEAD"))
+			}
+			if got := p.texts()[progressName]; !strings.Contains(got, "outcome: closed, ") {
+				t.Errorf("last completed:\n%s", got)
+			}
+		})
+	}
+}
+
+// What a program did of a list is what was completed last.
+func TestTicksAreProgress(t *testing.T) {
+	p := committing(t)
+	if _, err := p.Reader.Write(t.Context(), workspace.Draft{Path: "agents/coder/ralph/x/1.md", Title: "Pay the bill",
+		Kind: tasks.KindAttempts, Text: "# Pay the bill\n", Tags: []string{tasks.TickedTag}}); err != nil {
+		t.Fatal(err)
+	}
+	p.sync()
+	if got := p.texts()[progressName]; !strings.Contains(got, "LAST COMPLETED\nwhat: Pay the bill\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if log := p.git("log", "-1", "--format=%B"); !strings.HasPrefix(log, "coder: 1 task\n") {
+		t.Errorf("got\n%s", log)
 	}
 }
 
@@ -198,8 +244,8 @@ func TestACloneGivesTheDocumentsBack(t *testing.T) {
 	for _, path := range []string{"agents/coder/TASKS.md", "agents/coder/current-state.md", "plans/sail.md",
 		"agents/coder/learnings/2026-10.md", "agents/coder/learnings/2026-11.md", "decisions/x.md", session} {
 		was, is := p.read(path), q.read(path)
-		if is.Text != was.Text || is.Title != was.Title && was.Title != "Learnings" || is.Kind != was.Kind &&
-			was.Kind != workspace.KindNote || is.Visibility.Tier != was.Visibility.Tier {
+		if is.Text != was.Text || is.Title != was.Title && was.Title != "Learnings" ||
+			is.Kind != was.Kind && !strings.Contains(path, "learnings/") || is.Visibility.Tier != was.Visibility.Tier {
 			t.Errorf("%s came back as %+v, was %+v", path, is, was)
 		}
 	}

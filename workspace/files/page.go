@@ -164,7 +164,7 @@ func (f *Folder) progress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	last, err := f.deeds(ctx, "failing=0", 1)
+	last, err := f.deeds(ctx, "failing=0 AND told<>'"+sessionEdited+"'", 1)
 	if err != nil {
 		return "", err
 	}

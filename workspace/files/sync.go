@@ -102,6 +102,7 @@ type syncing struct {
 	current map[string]string // the versions of documents, by file
 	blobs   map[string]string // what git has of the files, at the commit that was synced last
 	parts   map[string]bool   // files that a killed process was writing
+	partly  bool              // not all files are looked at
 }
 
 // begin looks at what there is.
@@ -159,6 +160,7 @@ func (s *syncing) gather(ctx context.Context) (err error) {
 
 // some finds the files that may have changed, and those of documents that have.
 func (s *syncing) some(ctx context.Context, docs []*workspace.Document) error {
+	s.partly = true
 	for _, d := range docs {
 		at := spot{d.Path, workspace.Visibility{Tier: d.Visibility.Tier, Scope: d.Visibility.Scope}}
 		_, month := s.plan.month(at)

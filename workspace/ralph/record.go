@@ -27,9 +27,6 @@ const (
 	Interrupted State = "interrupted" // a person stopped it
 )
 
-// kindAttempt is the kind of the document that records the attempts at a task.
-const kindAttempt = "attempts"
-
 // record is what is known of a task. Its tags are what the loop reads; its text is for people.
 type record struct {
 	id, title string
@@ -161,7 +158,7 @@ func (l *Loop) read(ctx context.Context, t *tasks.Task) (*record, error) {
 
 // write makes a record durable. It is refused if anybody wrote it since it was read.
 func (l *Loop) write(ctx context.Context, r *record) error {
-	d := workspace.Draft{Path: l.path(l.Name, r.id+".md"), Kind: kindAttempt, Title: oneLine(r.title, 120),
+	d := workspace.Draft{Path: l.path(l.Name, r.id+".md"), Kind: tasks.KindAttempts, Title: oneLine(r.title, 120),
 		Text: r.text(), Tags: r.tags()}
 	if d.New = r.version.IsZero(); !d.New {
 		d.Base = []perdure.Hash{r.version}

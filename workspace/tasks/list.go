@@ -38,6 +38,12 @@ type List struct {
 	tick func(t *Task) []edit
 }
 
+// A task that a program did is recorded by a document of a kind of its own, with a tag once the list says so.
+const (
+	KindAttempts = "attempts"
+	TickedTag    = "state:ticked"
+)
+
 // MaxSize bounds a list.
 const MaxSize = 4 << 20
 
