@@ -47,9 +47,10 @@ func (r *recorder) wokeLast(a *perdure.Agent) {
 	}
 }
 
-// unknown is what a condition reads of the turns up to one that cannot be read any more; empty: nothing.
+// unknown is what a condition or a text reads of the turns up to one that cannot be read any more; empty: nothing. A
+// field of something else that is called so, and a word that is quoted, are not it.
 func (s *Advisor) unknown(p *past, condition string, done place) string {
-	reads := func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(condition) }
+	reads := func(name string) bool { return regexp.MustCompile(alone + name + `\b`).MatchString(condition) }
 	switch {
 	case p.gone.said && reads("said"):
 		return "said"
@@ -71,9 +72,11 @@ func (s *Advisor) unknown(p *past, condition string, done place) string {
 }
 
 var (
-	resultName = regexp.MustCompile(`\bresults(?:\.|\["|\[')(\w+)`)
-	anyResult  = regexp.MustCompile(`\bresults\b`)
+	resultName = regexp.MustCompile(alone + `results(?:\.|\["|\[')(\w+)`)
+	anyResult  = regexp.MustCompile(alone + `results\b`)
 )
+
+const alone = `(?:^|[^\w."'])`
 
 // named reports whether an action of a turn up to one has a name.
 func (s *Advisor) named(name string, turn int) bool {
@@ -89,7 +92,7 @@ func (s *Advisor) named(name string, turn int) bool {
 
 // errGone says that a script cannot go on here.
 func errGone(turn int, what string) error {
-	return perdure.WithHint(fmt.Errorf("script: turn %d: %w: its condition reads %s, which has expired and was "+
+	return perdure.WithHint(fmt.Errorf("script: turn %d: %w: it reads %s, which has expired and was "+
 		"collected: it could take another branch, and do again what was done", turn, perdure.ErrIncapable, what),
-		"import a copy that still has it, or end the agent; a condition on vars reads what stays")
+		"import a copy that still has it, or end the agent; vars stay")
 }

@@ -266,9 +266,15 @@ func (s *Advisor) Advise(ctx context.Context, a *perdure.Agent) (perdure.Advice,
 				continue
 			}
 		}
-		advice, err := t.propose(func(text string, at action.Item) (any, error) {
-			return expand(text, at, vars)
+		advice, err := t.propose(func(text string, in action.Item) (any, error) {
+			if what := s.unknown(past, text, at); what != "" && strings.Contains(text, "${") {
+				return nil, errGone(n, what)
+			}
+			return expand(text, in, vars)
 		}, n, round)
+		if errors.Is(err, perdure.ErrIncapable) {
+			return perdure.Advice{}, err
+		}
 		if err != nil {
 			return ending(seen, perdure.Failed, fmt.Sprintf("script: turn %d: %v", n, err)), nil
 		}
