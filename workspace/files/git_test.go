@@ -111,7 +111,7 @@ func TestAnEditedSessionIsNotClosedAgain(t *testing.T) {
 			if !strings.Contains(log, "session edited: ") || strings.Contains(log, "closed") {
 				t.Errorf("got\n%s", log)
 			}
-			if p.only = nil; p.sync().Commit != "" {
+			if p.only, p.watched = nil, false; p.sync().Commit != "" {
 				t.Errorf("committed once more:\n%s", p.git("show", "--stat", "HEAD"))
 			}
 			if got := p.texts()[progressName]; !strings.Contains(got, "outcome: closed, ") {
