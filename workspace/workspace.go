@@ -359,9 +359,14 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 			v.Reason)
 		return perdure.WithHint(err, "a person does it: perdure doc "+verb+" "+path)
 	}
+	why, hint := cmp.Or(v.Reason, "no rule permits it"), `permit it by a rule about Action::"document.`+verb+
+		`" in the policies of this home; see perdure help policy`
+	if len(v.Rules) > 0 && v.Reason == "" {
+		why, hint = "forbidden by "+strings.Join(v.Rules, ", "), "whoever the rule lets do it may, or change the rule "+
+			"in the policies of this home; see perdure help policy"
+	}
 	return perdure.WithHint(fmt.Errorf("%w: policy does not let %s %s %s: %s", perdure.ErrDenied, r.role, verb, path,
-		cmp.Or(v.Reason, "no rule permits it")),
-		`permit it by a rule about Action::"document.`+verb+`" in the policies of this home; see perdure help policy`)
+		why), hint)
 }
 
 // sync brings the index up to date.
