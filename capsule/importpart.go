@@ -37,50 +37,82 @@ func (im *importing) deepens(h *Head) (bool, error) {
 	return false, nil
 }
 
-// deepen puts the past that a capsule brings before what the store holds, which stays.
+// deepen puts the past that a capsule brings before what the store holds, every entry and body of which stays.
 func (im *importing) deepen(a *Arrival) error {
 	p, err := im.parter()
 	if err != nil {
 		return err
 	}
-	own, err := im.own(a.Head.Agent)
+	bare, err := im.bare()
 	if err != nil {
 		return err
 	}
-	whole := im.arriving(a, own)
-	folded, err := im.together(a, whole)
+	own, bodied, err := im.own(a.Head.Agent, bare)
 	if err != nil {
 		return err
 	}
-	if im.o.Trust != nil {
-		here, err := im.o.Trust.Load(im.ctx, im.s, a.Head.Agent)
-		if err == nil && im.o.Trust.Counts(here) == nil {
-			if folded, err = im.o.Trust.Fold(whole); err == nil {
-				err = im.o.Trust.Counts(folded)
-			}
-		}
-		if err != nil && !(folded == nil && errors.Is(err, perdure.ErrRejected)) {
-			return err
-		}
+	whole := keeping(bodied, im.arriving(a, own))
+	if err := im.together(a, whole); err != nil {
+		return err
+	}
+	if err := im.replaces(a.Head.Agent, whole); err != nil {
+		return err
 	}
 	return p.Replace(im.ctx, a.Head.Agent, im.held, a.Head.Holds(), whole)
 }
 
-// own is the entries that only the store has. It refuses a capsule that does not reach what the store begins with.
-func (im *importing) own(id perdure.AgentID) (own []*perdure.Entry, err error) {
-	first := true
-	for item, err := range im.s.Entries(im.ctx, id, 0) {
+// replaces refuses what would stand in the place of an agent that is here and does not fold by this trust, where a
+// snapshot by somebody else stands for nothing; or would not count any more.
+func (im *importing) replaces(id perdure.AgentID, whole iter.Seq2[*perdure.Entry, error]) error {
+	if im.o.Trust == nil {
+		return nil
+	}
+	here, err := im.o.Trust.Load(im.ctx, im.s, id)
+	if err != nil && !errors.Is(err, perdure.ErrRejected) {
+		return err
+	}
+	counted := err == nil && im.o.Trust.Counts(here) == nil
+	next, err := im.o.Trust.Fold(whole)
+	if err == nil && counted {
+		err = im.o.Trust.Counts(next)
+	}
+	return err
+}
+
+// bare is the entries of the capsule without their bodies.
+func (im *importing) bare() (map[perdure.Hash]bool, error) {
+	bare := map[perdure.Hash]bool{}
+	for e, err := range im.entries() {
 		if err != nil {
 			return nil, err
 		}
+		if e.BodyBytes() == nil {
+			bare[e.Name] = true
+		}
+	}
+	return bare, nil
+}
+
+// own is the entries that only the store has, and those whose body only the store has. It refuses a capsule that does
+// not reach what the store begins with.
+func (im *importing) own(id perdure.AgentID, bare map[perdure.Hash]bool) (own []*perdure.Entry,
+	bodied map[perdure.Hash]*perdure.Entry, err error) {
+	first := true
+	bodied = map[perdure.Hash]*perdure.Entry{}
+	for item, err := range im.s.Entries(im.ctx, id, 0) {
+		if err != nil {
+			return nil, nil, err
+		}
 		if im.has(item.Name) {
-			first = false
+			if first = false; bare[item.Name] && item.BodyBytes() != nil {
+				bodied[item.Name] = item.Entry
+			}
 			continue
 		}
 		if first {
 			for _, parent := range item.Parents {
 				if !im.has(parent) {
-					return nil, of(reject(PredDepth, 0, "$.heads",
+					return nil, nil, of(reject(PredDepth, 0, "$.heads",
 						"a copy that ends before seq "+fmt.Sprint(item.Seq-1),
 						"one that reaches what is here"), item.Entry)
 				}
@@ -88,19 +120,32 @@ func (im *importing) own(id perdure.AgentID) (own []*perdure.Entry, err error) {
 		}
 		own, first = append(own, item.Entry), false
 	}
-	return own, nil
+	return own, bodied, nil
 }
 
-// together folds what the store will hold, checking all of it.
-func (im *importing) together(a *Arrival, whole iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
+// keeping is entries, with those that the store has the bodies of in their places.
+func keeping(bodied map[perdure.Hash]*perdure.Entry,
+	entries iter.Seq2[*perdure.Entry, error]) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && bodied[e.Name] != nil {
+				e = bodied[e.Name]
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// together checks what the store will hold as one memory.
+func (im *importing) together(a *Arrival, whole iter.Seq2[*perdure.Entry, error]) error {
 	if a.Head.Anchor != nil {
-		return a.Head.Depth.Fold(whole)
+		_, err := a.Head.Depth.Fold(whole)
+		return err
 	}
-	v, err := perdure.Verify(whole, perdure.VerifyOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return v.Derived(), nil
+	_, err := perdure.Verify(whole, perdure.VerifyOptions{})
+	return err
 }
 
 // checkBare refuses entries without their bodies for a store that has the whole memory otherwise: it would no longer be
