@@ -75,7 +75,7 @@ func VoteOf(entries []*Entry, id AgentID, by Key) (Approval, error) {
 		if len(ev.Set) > 0 || ev.Data != nil { // whoever signs the last entry signs all of them
 			break
 		}
-		if v, is := ev.Notice.(Approval); is && i == len(entries)-1 {
+		if v, is := ev.Notice.(Approval); is && i == len(entries)-1 && rightFor(e) == MayApprove {
 			return v, nil
 		}
 		if _, is := ev.Notice.(Joined); !is {

@@ -171,6 +171,9 @@ func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
 	}
 }
 
+// takenBack is what the event is called by which an older copy of an agent is taken.
+const takenBack = "taken-back"
+
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner
 // may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
@@ -185,7 +188,7 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash,
-		Body: Event{Name: "taken-back", By: n.Key.Name, Notice: Resume{Note: note}}})
+		Body: Event{Name: takenBack, By: n.Key.Name, Notice: Resume{Note: note}}})
 	if err == nil {
 		err = n.Store.Append(ctx, id, a.Heads(), entries...)
 	}

@@ -86,8 +86,11 @@ func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 }
 
 // used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make
-// it count.
+// it count. Two rights are two uses: each may come from elsewhere.
 func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
+	if right == MayAuthor|MayApprove {
+		return used(used(authors, e, k, MayApprove, scope), e, k, MayAuthor, scope)
+	}
 	for w := authors; w != nil; w = w.before {
 		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
 			return authors
@@ -155,14 +158,28 @@ func rightFor(e *Entry) Right {
 		if n.Owned {
 			return MayOwn
 		}
-	case Approval, Resume, Settle: // to let an agent go on, or something happen again, is a person's word
-		return MayApprove
+	case Approval: // to let an agent go on, or something happen again, is a person's word
+		return ev.word("approval")
+	case Resume:
+		return ev.word("resume", takenBack)
+	case Settle:
+		return ev.word("settle")
 	case KeyChange, Admitted:
 		return MayOwn
 	case nil, ChildEnded, Pause, Grant, Cancel, Doubt, Edit, Pruned, Erased, Escalated, Enclosed, Joined, Doubled,
 		Lacks, Document:
 	}
 	return MayAuthor
+}
+
+// word is the right to say what only a person can, as the verbs here write it by one of these names. An event is judged
+// by everything it carries: with state, data, a name that wakes somebody or a word that stands for somebody else, it
+// takes the right of an author, too. By is otherwise its author's own claim, as it is everywhere.
+func (ev *Event) word(names ...string) Right {
+	if len(ev.Set) > 0 || ev.Data != nil || Reserved(ev.By) || !slices.Contains(names, ev.Name) {
+		return MayAuthor | MayApprove
+	}
+	return MayApprove
 }
 
 // untrusted says that an author had no right to write an entry. Lacks is what they would have to be trusted with for

@@ -172,6 +172,7 @@ func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 			by("bob", "B"), says("B", event(KeyChange{Revoke: people["ann"].key}))),
 		"an author approves": lineage(t, "G -> N -> B", says("N", allowed(Mutate{Scope: &narrow})),
 			by("bob", "B"), says("B", event(Approval{}))),
+		"an approver by another name":   lineage(t, "G -> A", by("ann", "A"), says("A", event(Approval{}))),
 		"a stranger writes":             lineage(t, "G -> A", by("eve", "A")),
 		"it is handed on to a stranger": lineage(t, "G -> A", says("A", event(KeyChange{Owner: people["eve"].key}))),
 		"a stranger owns it":            lineage(t, "G -> A", by("eve", "G", "A")),
@@ -189,7 +190,8 @@ func TestTrustIsCheckedInTheScopeInForce(t *testing.T) {
 	}
 	rejected(t, check(lineage(t, "G -> A -> S -> B", by("eve", "A", "S"), saysOf("S", snapshotOf("A"))), all...),
 		"key.trusted")
-	if err := check(lineage(t, "G -> A", by("ann", "A"), says("A", event(Approval{}))), all...); err != nil {
+	vote := Event{Name: "approval", Notice: Approval{}}
+	if err := check(lineage(t, "G -> A", by("ann", "A"), says("A", vote)), all...); err != nil {
 		t.Errorf("an approver may approve: %v", err)
 	}
 	rejected(t, check(lineage(t, "G")), "key.trusted")

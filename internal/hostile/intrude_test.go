@@ -149,6 +149,69 @@ func TestApproversMayNotAuthor(t *testing.T) {
 	}, true)
 }
 
+// An approver's word is judged by everything that comes with it. Without that it is taken.
+func TestApproversWordCarriesNothingElse(t *testing.T) {
+	t.Parallel()
+	nothing, limit := perdure.HashOf([]byte("nothing")), have(perdure.DataOf(9999))(t)
+	words := map[string]perdure.Event{
+		"approval": {Notice: perdure.Approval{Decision: nothing, Approve: true}},
+		"resume":   {Notice: perdure.Resume{}},
+		"settle":   {Notice: perdure.Settle{Decision: nothing, Signal: perdure.OK}},
+	}
+	loads := map[string]func(ev *perdure.Event){
+		"state":                 func(ev *perdure.Event) { ev.Set = map[string]perdure.Data{"limit": limit} },
+		"data":                  func(ev *perdure.Event) { ev.Data = have(perdure.DataOf("pay mallory"))(t) },
+		"the name of a message": func(ev *perdure.Event) { ev.Name = "go" },
+		"the runtime's name":    func(ev *perdure.Event) { ev.By = "runtime" },
+		"the word owner":        func(ev *perdure.Event) { ev.By = "Owner" },
+	}
+	for _, charter := range []bool{false, true} {
+		for name, word := range words {
+			t.Run(name+map[bool]string{true: ", by the charter"}[charter], func(t *testing.T) {
+				t.Parallel()
+				p, by, g := newPlace(t), stranger(t), called("weather", "tell the weather")
+				if charter {
+					g.Charter.Approvers = []perdure.Key{by.Key()}
+				} else {
+					p.trust(by, "approve", "home")
+				}
+				a := begin(t, p.owner, g)
+				p.ok("import", "--ready", a.capsule(p, "mine.agent"))
+				before := p.state("weather")
+				word.Name, word.By = name, by.Name
+				for what, load := range loads {
+					ev := word
+					load(&ev)
+					g := p.perdure("import", a.fork(t, by).write(ev).capsule(p, "gift.agent"))
+					if p.refused(g, by); p.state("weather") != before {
+						t.Fatalf("with %s it changed the agent", what)
+					}
+				}
+				p.ok("import", a.fork(t, by).write(word).capsule(p, "gift.agent"))
+			})
+		}
+	}
+}
+
+// What wakes an agent is an author's to say.
+func TestApproverWakesNobody(t *testing.T) {
+	t.Parallel()
+	p, by := newPlace(t), stranger(t)
+	p.write("sleep.yaml", "turns:\n  - sleep: {on: go}\n"+payScript[len("turns:\n"):])
+	p.trust(by, "approve", "home")
+	p.ok("new", "pay when told to", "--name", "payer")
+	p.run("payer", "open", "sleep")
+	p.ok("export", "payer", "payer.agent")
+	a := reading(t, p.path("payer.agent"), by)
+	a.write(perdure.Event{Name: "go", By: "victim", Notice: perdure.Settle{Signal: perdure.OK}})
+	p.refused(p.perdure("import", a.capsule(p, "gift.agent")), by)
+	p.run("payer", "open", "sleep")
+	p.done(0, "an approver's settlement of nothing, by the name of what the agent waits for")
+	p.ok("send", "payer", "go")
+	p.run("payer", "open", "sleep")
+	p.done(1, "the owner's own event")
+}
+
 func TestTrustInAnotherScopeIsNoneHere(t *testing.T) {
 	t.Parallel()
 	intrude(t, named("an approval", "a cancel", "an edit", "a message", "a new owner"), func(p *place) *perdure.Signer {
