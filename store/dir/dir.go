@@ -182,7 +182,7 @@ func (s *Store) CopyOf(ctx context.Context) (of []perdure.Hash, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	_, known, err := disk.Place(PlaceFile(s.dir), s.looks)
+	_, known, err := disk.Place(PlaceFile(s.dir), true)
 	for _, id := range known {
 		of = append(of, id)
 	}

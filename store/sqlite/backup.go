@@ -119,7 +119,7 @@ func vacant(path string) error {
 // handed over from there is not for the copy to take.
 func (s *Store) setApart(ctx context.Context, path string) error {
 	of, err := s.CopyOf(ctx)
-	here, perr := Place(s.path, s.looks)
+	here, perr := Place(s.path, true)
 	if err = errors.Join(err, perr); err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func Place(path string, look bool) (perdure.Hash, error) {
 
 // CopyOf implements perdure.Copied.
 func (s *Store) CopyOf(ctx context.Context) (of []perdure.Hash, err error) {
-	_, known, err := disk.Place(PlaceFile(s.path), s.looks)
+	_, known, err := disk.Place(PlaceFile(s.path), true)
 	for _, id := range known {
 		of = append(of, id)
 	}
