@@ -20,7 +20,7 @@ func TestWhatWasDoubledFarApartIsFound(t *testing.T) {
 				}
 				return []perdure.Action{perdure.Execute{Tool: "pay", Args: arg(others - turn)}}
 			}), pay)
-			n.Place, n.SnapshotEvery = perdure.HashOf(nil), 100_000
+			n.Place, n.SnapshotEvery = perdure.Place{ID: perdure.HashOf(nil)}, 100_000
 			return n
 		}
 		a, b := payer(before), payer(0)

@@ -20,17 +20,25 @@ type Seat struct {
 	By    Key   `canon:"6,by"`             // who said so
 }
 
-// Placed is a store that knows itself from its copies.
-type Placed interface {
-	// Place is the store's own id: the same for every process that uses the store, and another for a copy of it. Zero:
-	// it cannot be told, as in a copy that was opened only to look at.
-	Place(ctx context.Context) (Hash, error)
+// Place is a store as it is told from its copies.
+type Place struct {
+	// ID is the store's own: the same for every process that uses the store, and another for a copy of it. Zero: it
+	// cannot be told, as in a copy that was opened only to look at.
+	ID Hash
+	// CopyOf are the stores that this is a copy of, as far as it knows: it was restored from a backup of one, or copied
+	// with its folder.
+	CopyOf []Hash
 }
 
-// Copied is a store that knows what it is a copy of.
-type Copied interface {
-	// CopyOf are those stores, as far as it knows: it was restored from a backup of one, or copied with its folder.
-	CopyOf(ctx context.Context) ([]Hash, error)
+// IsZero reports whether the place cannot be told.
+func (p Place) IsZero() bool { return p.ID.IsZero() }
+
+// was reports whether the store is, or is a copy of, the one with an id.
+func (p Place) was(id Hash) bool { return p.ID == id || slices.Contains(p.CopyOf, id) }
+
+// Placed is a store that knows itself from its copies.
+type Placed interface {
+	Place(ctx context.Context) (Place, error)
 }
 
 // sitStep says the seat is free or handed over to this store: record that it is here from now on.
@@ -47,13 +55,13 @@ func (f *Fold) Disputed() bool {
 }
 
 // seatedAt reports whether the seat is in a store; who only looks is told so.
-func (f *Fold) seatedAt(at Hash) bool {
-	return at.IsZero() || len(f.Seats) == 0 || f.Seats[0].At == at && !f.Seats[0].Given && !f.Disputed()
+func (f *Fold) seatedAt(at Place) bool {
+	return at.IsZero() || len(f.Seats) == 0 || f.Seats[0].At == at.ID && !f.Seats[0].Given && !f.Disputed()
 }
 
 // SeatElsewhere reports whether a store other than this one has the seat.
-func (f *Fold) SeatElsewhere(at Hash) bool {
-	return len(f.Seats) > 0 && !f.Disputed() && !f.Seats[0].Given && f.Seats[0].At != at
+func (f *Fold) SeatElsewhere(at Place) bool {
+	return len(f.Seats) > 0 && !f.Disputed() && !f.Seats[0].Given && f.Seats[0].At != at.ID
 }
 
 // seatClaims are the claims on the seat that nobody has followed yet.
@@ -65,23 +73,14 @@ func (f *Fold) seatClaims() (of []Hash) {
 }
 
 // open reports whether somebody with this key, in this store, may take the seat without taking it from anybody.
-func (s *Seat) open(at Hash, by Key) bool {
-	return s.Given && s.At != at && (s.To.IsZero() || s.To == by)
+func (s *Seat) open(at Place, by Key) bool {
+	return s.Given && !at.was(s.At) && (s.To.IsZero() || s.To == by)
 }
 
-// Stand is the store that one stands for which is a copy of others: the one of them that handed the seat over, if one
-// did. The copy is not one that it was handed to. Else it is the store itself.
-func (f *Fold) Stand(at Hash, copyOf []Hash) Hash {
-	if len(f.Seats) == 1 && f.Seats[0].Given && slices.Contains(copyOf, f.Seats[0].At) {
-		return f.Seats[0].At
-	}
-	return at
-}
-
-// HandedOver reports whether a store has handed the seat over, and nobody has been seen to take it: it goes on
-// elsewhere.
-func (f *Fold) HandedOver(at Hash) bool {
-	return len(f.Seats) == 1 && f.Seats[0].Given && f.Seats[0].At == at
+// HandedOver reports whether a store has handed the seat over, or is a copy of the one that has, and nobody has been
+// seen to take it: it goes on elsewhere.
+func (f *Fold) HandedOver(at Place) bool {
+	return len(f.Seats) == 1 && f.Seats[0].Given && at.was(f.Seats[0].At)
 }
 
 // SeatLoose reports whether the seat was handed over to whoever takes it first, and nobody has been seen to take it.
@@ -103,7 +102,7 @@ func (f *Fold) takeSeat(e *Entry, n *SeatTaken) {
 			continue
 		}
 		here := !s.Given && s.At == n.At
-		if !n.Lost && !s.open(n.At, e.Origin) && !here {
+		if !n.Lost && !s.open(Place{ID: n.At}, e.Origin) && !here {
 			f.conflict(e, "the seat was taken, and not handed over: it takes the owner and a reason")
 			return
 		}
@@ -166,13 +165,11 @@ func (f *Fold) planSeat(c *Capabilities, rest *Idle) Step {
 	if c.Seat.IsZero() && !c.some || len(f.Seats) != 1 || !f.Seats[0].Given {
 		return nil
 	}
-	s, at := &f.Seats[0], f.Stand(c.Seat, c.CopyOf)
-	if c.some || s.open(at, c.Node) {
-		of := f.seatClaims()
-		return sitStep{Of: of}
+	if c.some || f.Seats[0].open(c.Seat, c.Node) {
+		return sitStep{Of: f.seatClaims()}
 	}
-	if s.At == at {
-		rest.because(Reason{Kind: phase.RestGiven, Seat: s.At})
+	if f.HandedOver(c.Seat) {
+		rest.because(Reason{Kind: phase.RestGiven, Seat: f.Seats[0].At})
 		return *rest
 	}
 	return nil
@@ -219,7 +216,7 @@ const thoughtElsewhere = "not done: it was proposed in a copy, which may not hav
 func (f *Fold) seatIn(epoch int64) bool { return len(f.Seats) > 0 && f.Seats[0].Epoch == epoch }
 
 // epochAt is the epoch of the seat if a store has it, else zero.
-func (f *Fold) epochAt(at Hash) int64 {
+func (f *Fold) epochAt(at Place) int64 {
 	if len(f.Seats) == 0 || at.IsZero() || !f.seatedAt(at) {
 		return 0
 	}

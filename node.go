@@ -32,7 +32,7 @@ type Node struct {
 	Vault seal.Vault
 	// Scopes of the agents it works on, and what is below them; none: any. Others are left to other nodes.
 	Scopes        []string
-	Place         Hash          // where this node's agents have their seat; zero: in the store, if that is Placed
+	Place         Place         // where this node's agents have their seat; zero: in the store, if that is Placed
 	PolicyHash    Hash          // names the policy set in the entries written under it
 	Concurrency   int           // agents worked on at once; zero: 64
 	Parallel      int           // effects of one agent performed at once; zero: 8
@@ -81,8 +81,8 @@ type Node struct {
 	refusals   refusals
 	instance   Key // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
-	placed     atomic.Pointer[standpoint] // where the seat of its agents is; nil: not known yet
-	urged      atomic.Int64               // the Time of the last TryAgain
+	placed     atomic.Pointer[Place] // where the seat of its agents is; nil: not known yet
+	urged      atomic.Int64          // the Time of the last TryAgain
 }
 
 // leftAlone is an agent this node found nothing to do for.
@@ -175,7 +175,7 @@ func (n *Node) capabilities(claimed bool, busy []Hash) Capabilities {
 	c.Claimed, c.Busy, c.Trust, c.Seated = claimed, busy, n.trust(), n.Seated
 	c.Urged = Time(n.urged.Load())
 	if p := n.placed.Load(); p != nil {
-		c.Seat, c.CopyOf = p.at, p.copyOf
+		c.Seat = *p
 	}
 	if n.Witness != nil {
 		c.Blind = n.Witness.Fault()

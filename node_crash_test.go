@@ -111,7 +111,7 @@ type crashStore struct {
 }
 
 // Place is the id of the store itself.
-func (s *crashStore) Place(ctx context.Context) (perdure.Hash, error) {
+func (s *crashStore) Place(ctx context.Context) (perdure.Place, error) {
 	return s.Store.(perdure.Placed).Place(ctx)
 }
 

@@ -12,10 +12,11 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	var err error
-	if g.Seat, err = n.here(ctx); err != nil {
+	at, err := n.here(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
+	g.Seat = at.ID
 	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
 	if err == nil {
 		err = n.Key.seal(e)
@@ -65,10 +66,11 @@ func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	if err := n.fit(); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
-	var err error
-	if g.Seat, err = n.here(ctx); err != nil {
+	at, err := n.here(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
+	g.Seat = at.ID
 	e, err := n.Key.genesis(g, time.Now(), n.traceIn(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

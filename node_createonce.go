@@ -19,7 +19,7 @@ func (n *Node) CreateOnce(ctx context.Context, g Genesis, inputs Data) (*Agent, 
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
-	entries, a, err := n.only(ctx, g, inputs, at)
+	entries, a, err := n.only(ctx, g, inputs, at.ID)
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}

@@ -162,7 +162,7 @@ func (w *work) attachChild(d decideStep, dec *Decision, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	g.Seat = w.n.placed.Load().at // where the parent's is
+	g.Seat = w.n.placed.Load().ID // where the parent's is
 	e, err := w.n.Key.genesis(g, now, w.a.fold.Trace)
 	if err == nil {
 		err = w.n.Key.seal(e)
@@ -196,7 +196,7 @@ func (w *work) apart(advice Hash) Hash {
 		return Hash{}
 	}
 	if w.instantAdvisor() {
-		return w.n.placed.Load().at
+		return w.n.placed.Load().ID
 	}
 	return advice
 }

@@ -30,7 +30,7 @@ func (n *Node) CreateAsleep(ctx context.Context, g Genesis) (*Agent, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return there, err
 	}
-	entries, a, err := n.asleep(ctx, genesis, at)
+	entries, a, err := n.asleep(ctx, genesis, at.ID)
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}

@@ -43,7 +43,7 @@ func TestAnEndThatTheChildDoesNotBearOutIsNotTold(t *testing.T) {
 func TestAParentThatArrivesWithAFalseEndWaitsForAPerson(t *testing.T) {
 	here, there := new(perdure.MemStore), new(perdure.MemStore)
 	n, parent, child := family(t, here)
-	n.Place = perdure.HashOf([]byte("here"))
+	n.Place = perdure.Place{ID: perdure.HashOf([]byte("here"))}
 	copyTo(t, here, there, parent)
 	a := loaded(t, there, parent)
 	entries, _, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "child-ended",

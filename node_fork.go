@@ -82,9 +82,11 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 				ErrDenied, d.stored())
 	}
 	now := time.Now()
-	if g.Seat, err = n.here(ctx); err != nil {
+	at, err := n.here(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
+	g.Seat = at.ID
 	begun, err := n.Key.genesis(g, now, n.traceIn(ctx))
 	if err == nil {
 		err = n.Key.seal(begun)

@@ -151,7 +151,7 @@ func (n *Node) bornOut(ctx context.Context, parent *Agent, said *ChildEnded) err
 
 // wasTold pauses an agent that believes a child to have ended which goes on here, where its seat is: nowhere else can
 // it have ended.
-func (n *Node) wasTold(ctx context.Context, a *Agent, at Hash) error {
+func (n *Node) wasTold(ctx context.Context, a *Agent, at Place) error {
 	if a.fold.Ended != nil || len(a.fold.Paused) > 0 {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // here is where the agents of this node have their seat. A store that does not know itself is where the node's key is.
-func (n *Node) here(ctx context.Context) (Hash, error) {
+func (n *Node) here(ctx context.Context) (Place, error) {
 	if p := n.placed.Load(); p != nil {
-		return p.at, nil
+		return *p, nil
 	}
 	at, err := n.place(ctx)
 	switch {
@@ -20,33 +20,21 @@ func (n *Node) here(ctx context.Context) (Hash, error) {
 	case at.IsZero():
 		return at, errors.New("this store cannot be told from its copies: it was opened only to look at")
 	}
-	here := &standpoint{at: at}
-	if c, ok := n.Store.(Copied); ok {
-		if here.copyOf, err = c.CopyOf(ctx); err != nil {
-			return at, fmt.Errorf("tell what this store is a copy of: %w", err)
-		}
-	}
-	n.placed.Store(here)
+	n.placed.Store(&at)
 	return at, nil
 }
 
-// standpoint is a store, and what it is a copy of.
-type standpoint struct {
-	at     Hash
-	copyOf []Hash
-}
-
-func (n *Node) place(ctx context.Context) (Hash, error) {
+func (n *Node) place(ctx context.Context) (Place, error) {
 	if !n.Place.IsZero() {
 		return n.Place, nil
 	}
 	p, ok := n.Store.(Placed)
 	if !ok {
-		return HashOf(append([]byte("perdure-place\x00"), n.caps.Node[:]...)), nil
+		return Place{ID: HashOf(append([]byte("perdure-place\x00"), n.caps.Node[:]...))}, nil
 	}
 	at, err := p.Place(ctx)
 	if err != nil {
-		return Hash{}, fmt.Errorf("tell this store from its copies: %w", err)
+		return Place{}, fmt.Errorf("tell this store from its copies: %w", err)
 	}
 	return at, nil
 }
@@ -54,7 +42,7 @@ func (n *Node) place(ctx context.Context) (Hash, error) {
 // sit records that the seat is in this store.
 func (w *work) sit(ctx context.Context, s sitStep) error {
 	return w.addFlushed(ctx, Event{Name: "seat-taken", By: w.n.Key.Name,
-		Notice: SeatTaken{At: w.n.placed.Load().at, Of: s.Of}})
+		Notice: SeatTaken{At: w.n.placed.Load().ID, Of: s.Of}})
 }
 
 // flag records that something was decided twice.
@@ -77,14 +65,13 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 // on it. To give what was given before, and not taken, changes nothing; what was given to somebody is not given to
 // somebody else as well (ErrDenied): two could take it.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
-	return n.seated(ctx, "hand over", id, func(a *Agent, at Hash) (Notice, error) {
+	return n.seated(ctx, "hand over", id, func(a *Agent, at Place) (Notice, error) {
 		f := a.fold
-		at = f.Stand(at, n.placed.Load().copyOf)
 		free := len(f.Seats) == 0 || len(f.Seats) == 1 && f.Seats[0].open(at, n.Key.Key())
 		switch {
 		case f.Ended != nil:
 			return nil, nil // nothing is decided for it any more
-		case !free && (f.Disputed() || f.Seats[0].At != at):
+		case !free && (f.Disputed() || f.Seats[0].At != at.ID && !f.HandedOver(at)):
 			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
 		case !free && f.Seats[0].Given && f.Seats[0].To == to:
 			return nil, nil
@@ -99,9 +86,9 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 			return nil, err
 		}
 		if free {
-			return SeatTaken{At: at, Of: f.seatClaims()}, nil // it is here from now on: what follows hands it over
+			return SeatTaken{At: at.ID, Of: f.seatClaims()}, nil // it is here from now on: what follows hands it over
 		}
-		return SeatGiven{At: at, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
+		return SeatGiven{At: at.ID, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
 	})
 }
 
@@ -129,7 +116,7 @@ func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store",
 			id.Short())
 	}
-	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Hash) (Notice, error) {
+	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Place) (Notice, error) {
 		f := a.fold
 		if err := n.speaksFor(a); err != nil {
 			return nil, err
@@ -137,14 +124,26 @@ func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 		if len(f.Seats) > 0 && f.seatedAt(at) {
 			return nil, nil
 		}
-		return SeatTaken{At: at, Of: f.seatClaims(), Lost: len(f.Seats) > 0, Note: why}, nil
+		return SeatTaken{At: at.ID, Of: f.seatClaims(), Lost: len(f.Seats) > 0, Note: why}, nil
+	})
+}
+
+// TakeGiven takes the seat of an agent that was handed over into this store, which is a copy of the one that did: no
+// node takes it there by itself, for it may have been handed over to somebody else before the copy was made. Of any
+// other seat it changes nothing.
+func (n *Node) TakeGiven(ctx context.Context, id AgentID) error {
+	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Place) (Notice, error) {
+		if f := a.fold; f.HandedOver(at) && f.Seats[0].open(Place{ID: at.ID}, n.Key.Key()) {
+			return SeatTaken{At: at.ID, Of: f.seatClaims(), Note: "it arrived here after it was handed over"}, nil
+		}
+		return nil, nil
 	})
 }
 
 // seated writes a notice about the seat of an agent that counts here, while no node works on it. After one that takes a
 // seat without a reason it asks once more.
 func (n *Node) seated(ctx context.Context, verb string, id AgentID,
-	say func(*Agent, Hash) (Notice, error)) (err error) {
+	say func(*Agent, Place) (Notice, error)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
@@ -167,7 +166,7 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 	}
 	yields := w.yields
 	for range 2 {
-		notice, err := say(w.a, n.placed.Load().at)
+		notice, err := say(w.a, *n.placed.Load())
 		if err != nil || notice == nil {
 			return err
 		}

@@ -271,7 +271,7 @@ func TestWhoMayNotOwnTakesNoSeat(t *testing.T) {
 	of := []perdure.Hash{a.Fold().Seats[0].Claim}
 	for _, lost := range []bool{true, false} {
 		_, next, err := thief.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "seat-taken",
-			Notice: perdure.SeatTaken{At: at, Of: of, Lost: lost}}})
+			Notice: perdure.SeatTaken{At: at.ID, Of: of, Lost: lost}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestWhoMayNotOwnTakesNoSeat(t *testing.T) {
 
 func TestWhatWasDoneTwiceIsFlaggedUntilSettled(t *testing.T) {
 	p := newPayers(t, func(p *payers) { // as nodes of before seats were: each thinks the seat is its own
-		p.a.Place, p.b.Place = perdure.HashOf(nil), perdure.HashOf(nil)
+		p.a.Place, p.b.Place = perdure.Place{ID: perdure.HashOf(nil)}, perdure.Place{ID: perdure.HashOf(nil)}
 	})
 	run(t, p.a, p.id)
 	run(t, p.b, p.id)

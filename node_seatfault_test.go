@@ -95,7 +95,7 @@ func TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain(t *testing.T) {
 		p := newPayers(t)
 		s := &faultyStore{MemStore: p.there, after: after, kill: kill}
 		faulty := newNode(t, s, p.b.Advisors[""], p.b.Tools...)
-		faulty.Key, faulty.Place = p.a.Key, perdure.HashOf([]byte("there"))
+		faulty.Key, faulty.Place = p.a.Key, perdure.Place{ID: perdure.HashOf([]byte("there"))}
 		p.b.Key, p.b.Place = p.a.Key, faulty.Place
 		s.at = at
 		if err := faulty.TakeSeat(t.Context(), p.id, "it burned"); err == nil && at <= s.count-1 && !after {
@@ -109,7 +109,7 @@ func TestAFaultWhileTheSeatIsTakenIsMadeGoodByTakingItAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := load(t, p.there, p.id)
-		if len(f.Seats) != 1 || f.Seats[0].At != faulty.Place || f.Disputed() || f.Ended == nil || p.paid() != 1 {
+		if len(f.Seats) != 1 || f.Seats[0].At != faulty.Place.ID || f.Disputed() || f.Ended == nil || p.paid() != 1 {
 			t.Errorf("seats %v, disputed %v, ended %v, paid %d times", f.Seats, f.Disputed(), f.Ended, p.paid())
 		}
 		return s.count

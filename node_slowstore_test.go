@@ -65,7 +65,9 @@ func TestTellsThroughASlowStore(t *testing.T) {
 func TestEitherOfTwoDoubledDecisionsIsSettled(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{true, false} {
-		p := newPayers(t, func(p *payers) { p.a.Place, p.b.Place = perdure.HashOf(nil), perdure.HashOf(nil) })
+		p := newPayers(t, func(p *payers) {
+			p.a.Place, p.b.Place = perdure.Place{ID: perdure.HashOf(nil)}, perdure.Place{ID: perdure.HashOf(nil)}
+		})
 		run(t, p.a, p.id)
 		run(t, p.b, p.id)
 		p.together(t)

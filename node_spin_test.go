@@ -33,7 +33,8 @@ func TestAnApprovalServesThoughLaterAdviceCameFromAnotherCopy(t *testing.T) {
 	n.Policy = perdure.PolicyFunc(askWrites)
 	other := newNode(t, there, scripted(steps("pay", 1)), pay)
 	other.Policy = n.Policy
-	n.Place, other.Place = perdure.HashOf(nil), perdure.HashOf(nil) // both believe that they have the seat
+	n.Place = perdure.Place{ID: perdure.HashOf(nil)}
+	other.Place = n.Place // both believe that they have the seat
 	id := create(t, n, perdure.Genesis{})
 	merge(t, here, there, id)
 	run(t, n, id)

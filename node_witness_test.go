@@ -49,7 +49,7 @@ func TestNothingThatIsWrittenToAnOlderCopyMakesItTheNewest(t *testing.T) {
 		store, old := new(perdure.MemStore), new(perdure.MemStore)
 		pay, seen := counter("pay", perdure.Once)
 		n := newNode(t, store, scripted(steps("pay", 1)), pay)
-		n.Place, n.State, n.Witness = perdure.HashOf(nil), anyState{},
+		n.Place, n.State, n.Witness = perdure.Place{ID: perdure.HashOf(nil)}, anyState{},
 			&memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
 		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{StateSchema: perdure.HashOf([]byte("v1"))}})
 		merge(t, store, old, id) // a backup
@@ -77,7 +77,8 @@ func TestARunningNodeAsksHowFarOtherCopiesCame(t *testing.T) {
 			return [][]perdure.Action{{perdure.Sleep{Trigger: perdure.After{Millis: 3600_000}}},
 				{perdure.Execute{Tool: "pay"}}, {perdure.End{Signal: perdure.OK}}}[i]
 		}), pay)
-		n.Place, n.Witness = perdure.HashOf(nil), &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+		n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)},
+			&memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
 		id := create(t, n, perdure.Genesis{})
 		run(t, n, id)
 		merge(t, store, file, id)
@@ -96,7 +97,8 @@ func TestARunningNodeAsksHowFarOtherCopiesCame(t *testing.T) {
 func TestAnAgentThatIsCreatedAgainIsAnOlderCopy(t *testing.T) {
 	pay, seen := counter("pay", perdure.Once)
 	n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
-	n.Place, n.Witness = perdure.HashOf(nil), &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+	n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)},
+		&memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
 	g := perdure.Genesis{Intent: perdure.Intent{Goal: "pay"}, Charter: perdure.Charter{Scope: "test"}}
 	for range 2 {
 		a, err := n.CreateOnce(t.Context(), g, nil)
@@ -130,12 +132,13 @@ func TestAStrangersAgentIsNotUpgraded(t *testing.T) {
 func TestWhatACopyIsToldMakesNoOtherAnOlderOne(t *testing.T) {
 	there, here := new(perdure.MemStore), new(perdure.MemStore)
 	n := newNode(t, there, scripted(nothing))
-	n.Place = perdure.HashOf([]byte("there"))
+	n.Place = perdure.Place{ID: perdure.HashOf([]byte("there"))}
 	id := create(t, n, perdure.Genesis{})
 	merge(t, there, here, id)
 	w := &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
 	for _, notice := range []perdure.Notice{nil, perdure.Pause{Note: "wait"}} {
-		m := &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Place: perdure.HashOf([]byte("here")), Witness: w}
+		m := &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Witness: w,
+			Place: perdure.Place{ID: perdure.HashOf([]byte("here"))}}
 		if _, err := m.Tell(t.Context(), id, perdure.Event{Name: "note", Notice: notice}); err != nil {
 			t.Fatal(err)
 		}

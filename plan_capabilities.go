@@ -21,8 +21,7 @@ type Capabilities struct {
 	Since Time
 	// when a person last had it try again: what failed before is not waited for; zero: nobody has. See Node.TryAgain
 	Urged  Time
-	Seat   Hash   // the id of the store; zero for who only looks: the seat then binds nothing
-	CopyOf []Hash // the stores that this one is a copy of
+	Seat   Place  // the store; zero for who only looks: the seat then binds nothing
 	Seated bool   // agents whose seat is in another store are left alone there
 	Policy Policy // asked whether an agent may wake; nil: it may, for who only looks
 	Trust  *Trust // whose entries and answers count; nil: everybody's, for who only looks

@@ -19,11 +19,11 @@ func (f *Fold) due(now time.Time) (Time, Step) {
 
 // dueIn is due where nobody but the nodes of one store looks, which is all of them that see the release of a claim. A
 // store that has handed the seat over leaves the agent alone.
-func (f *Fold) dueIn(p *standpoint, now time.Time) (Time, Step) {
-	if p == nil || !f.HandedOver(f.Stand(p.at, p.copyOf)) {
+func (f *Fold) dueIn(p *Place, now time.Time) (Time, Step) {
+	if p == nil || !f.HandedOver(*p) {
 		return f.due(now)
 	}
-	return f.dueFor(&Capabilities{All: true, quiet: true, Seat: p.at, CopyOf: p.copyOf}, now)
+	return f.dueFor(&Capabilities{All: true, quiet: true, Seat: *p}, now)
 }
 
 func (f *Fold) dueFor(c *Capabilities, now time.Time) (Time, Step) {

@@ -27,9 +27,9 @@ func (l *Listing) Standing(now time.Time) string {
 }
 
 // Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in
-// the store with the id at (zero: wherever its seat is). One that this store has handed over, and that goes on
+// the store at (zero: wherever its seat is). One that this store has handed over, and that goes on
 // elsewhere, is "handed over".
-func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
+func (a *Agent) Standing(t *Trust, at Place, now time.Time) string {
 	if a.GoneOn(at) && t.Counts(a) == nil {
 		return "handed over"
 	}
@@ -40,7 +40,7 @@ func (a *Agent) Standing(t *Trust, at Hash, now time.Time) string {
 
 // GoneOn reports whether a store has handed the agent over, so that it goes on elsewhere: nothing is done for it here,
 // and nobody here is asked anything.
-func (a *Agent) GoneOn(at Hash) bool {
+func (a *Agent) GoneOn(at Place) bool {
 	return !at.IsZero() && a.fold.Ended == nil && a.fold.HandedOver(at)
 }
 
@@ -60,7 +60,7 @@ func (a *Agent) Believed(t *Trust, now time.Time) Listing {
 
 // waiting reports whether something must be done by a person: to admit it, answer, approve, settle, resume, grant, or
 // take its seat.
-func (a *Agent) waiting(t *Trust, at Hash, now time.Time) bool {
+func (a *Agent) waiting(t *Trust, at Place, now time.Time) bool {
 	f, by := a.fold, TimeOf(now)
 	if len(f.Doubles()) > 0 || f.Disputed() && f.Ended == nil {
 		return true
@@ -103,7 +103,7 @@ func (a *Agent) listing(t *Trust, now time.Time) Listing {
 	return Listing{
 		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.listed(),
 		Labels:  f.Intent.Labels,
-		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(t, Hash{}, now),
+		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(t, Place{}, now),
 	}
 }
 

@@ -410,7 +410,7 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 		"dormant":    lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),
 		"terminated": lineage(t, "G -> D", says("D", event(Cancel{}))),
 	} {
-		if got := d.agent().Standing(nil, Hash{}, epoch); got != want {
+		if got := d.agent().Standing(nil, Place{}, epoch); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

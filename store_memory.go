@@ -57,15 +57,15 @@ type memIndex struct {
 }
 
 // Place implements Placed.
-func (s *MemStore) Place(context.Context) (Hash, error) {
+func (s *MemStore) Place(context.Context) (Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.place.IsZero() {
 		if _, err := io.ReadFull(entropy.Reader, s.place[:]); err != nil {
-			return Hash{}, err
+			return Place{}, err
 		}
 	}
-	return s.place, nil
+	return Place{ID: s.place}, nil
 }
 
 // Append implements Store.

@@ -74,7 +74,7 @@ func (s *MemStore) FeedEnd(ctx context.Context) (Hash, Cursor, error) {
 	if err != nil {
 		return Hash{}, 0, fmt.Errorf("end of feed: %w", err)
 	}
-	return place, Cursor(len(s.feed)), nil
+	return place.ID, Cursor(len(s.feed)), nil
 }
 
 // maxWatched bounds the agents a watcher is told of before it has asked: a watcher that is further behind looks at all

@@ -32,6 +32,7 @@ type Arrival struct {
 	Head     Head
 	Index    Index
 	Relation Relation
+	Held     []perdure.Hash  // the heads of what was here before
 	Manifest *Manifest       // who vouches for the heads, if the capsule says
 	Verdict  perdure.Verdict // on an agent that was not here before
 	Stranger error           // why an agent that was not here before does not count here by itself; nil: it does

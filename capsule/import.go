@@ -94,7 +94,7 @@ func (im *importing) run() (*Arrival, error) {
 	if err := im.validate(); err != nil {
 		return nil, err
 	}
-	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest()}
+	a := &Arrival{Head: im.last.Head(), Index: *im.last.Index(), Manifest: im.last.Manifest(), Held: im.held}
 	a.Fold = im.fold
 	// a courier may have left bodies out, and said otherwise
 	if a.Head.Holds() == perdure.Full && im.absent > im.dropped {

@@ -106,7 +106,7 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 }
 
 // lives reports whether somebody else's agent lives here: its seat is here, or whoever has this key talks to it.
-func lives(a *perdure.Agent, me perdure.Key, place perdure.Hash) bool {
+func lives(a *perdure.Agent, me perdure.Key, place perdure.Place) bool {
 	if f := a.Fold(); len(f.Seats) > 0 && view.SeatOf(f, place) == view.SeatHere {
 		return true
 	}

@@ -47,7 +47,7 @@ type Conversation struct {
 	away   bool            // another process is at work on the agent
 	cannot string          // what this node lacked in the last turn, if anything
 	idle   *perdure.Idle   // why the last turn ended that was run here; nil: there was none
-	place  perdure.Hash    // of the store
+	place  perdure.Place   // of the store
 }
 
 // Input is what whoever talks wants; the zero input goes on.

@@ -99,7 +99,7 @@ func differ(ctx context.Context, from, to perdure.Store) error {
 		return err
 	}
 	there, err := b.Place(ctx)
-	if err == nil && here == there && !here.IsZero() {
+	if err == nil && here.ID == there.ID && !here.IsZero() {
 		err = perdure.Invalid(errors.New("both are the same store; name another one"))
 	}
 	return err

@@ -23,7 +23,7 @@ func (d *Doctor) placed() {
 	if d.h.Scheme == "dir" {
 		path = dir.PlaceFile(d.h.File)
 	}
-	_, _, err := disk.Place(path, true)
+	_, _, err := disk.Place[[32]byte](path, true)
 	if !errors.Is(err, disk.ErrPlace) {
 		return // what else is wrong is said when the store is opened
 	}
@@ -33,7 +33,7 @@ func (d *Doctor) placed() {
 		return
 	}
 	if rerr := os.Remove(path); rerr == nil {
-		_, _, rerr = disk.Place(path, false)
+		_, _, rerr = disk.Place[[32]byte](path, false)
 		if rerr == nil {
 			d.say("place", Odd, take, "%v; it has a new place, at which the seat of no agent is: nothing that must "+
 				"happen once is done until their seats are taken", err)

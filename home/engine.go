@@ -113,8 +113,8 @@ func (h *Home) unmade(err error) error {
 		"look whether its name is right; to make it there: perdure new --store "+view.Pasted(Shown(h.remote)))
 }
 
-// enginePlace is the id of a store on a server. Zero: there is none, for whoever only looks.
-func (h *Home) enginePlace(ctx context.Context) (at perdure.Hash, err error) {
+// enginePlace is the place of a store on a server. Zero: there is none, for whoever only looks.
+func (h *Home) enginePlace(ctx context.Context) (at perdure.Place, err error) {
 	s, err := h.dial(ctx, true, h.Looks)
 	if errors.Is(err, perdure.ErrNotFound) && h.Looks {
 		return at, nil

@@ -91,7 +91,7 @@ func (h *Home) Export(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.StandOf(ctx, s, a)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +361,7 @@ func (h *Home) leaves(ctx context.Context, s perdure.Store, id perdure.AgentID) 
 	if err != nil {
 		return err
 	}
-	place, err := h.StandOf(ctx, s, a)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -182,7 +182,8 @@ func (e *enrollment) introduce(ctx context.Context) error {
 	m.Host, _ = os.Hostname() // for people
 	_, err := rand.Read(m.Node[:])
 	if err == nil {
-		m.Place, err = e.h.PlaceOf(ctx, e.n.Store)
+		at, bad := e.h.PlaceOf(ctx, e.n.Store)
+		m.Place, err = at.ID, bad
 	}
 	e.self = m
 	return err

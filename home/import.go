@@ -78,7 +78,7 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
-	a, err := h.arrive(ctx, s, got.Head.Agent, got.Stranger == nil || got.Admitted)
+	a, err := h.arrive(ctx, s, got.Head.Agent, got.Held, got.Stranger == nil || got.Admitted)
 	if err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("what is new of it was added, but it cannot be read back: %w", err),
 			"import it again once that is mended: it changes nothing, and says how it is")
@@ -91,10 +91,11 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	return h.arrived(ctx, s, got, a, o.Trust)
 }
 
-// arrive does what follows when entries of an agent have come: the index, the witness and its relatives are told, and
-// what it brings along is learned, unless it is a stranger's: that is learned when somebody admits it. It returns the
-// agent as it is then.
-func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, learn bool) (*perdure.Agent, error) {
+// arrive does what follows when entries of an agent have come to those up to the heads held: the index, the witness and
+// its relatives are told, its seat is taken if it was handed over to this store, and what it brings along is learned,
+// unless it is a stranger's: that is learned when somebody admits it. It returns the agent as it is then.
+func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, held []perdure.Hash,
+	learn bool) (*perdure.Agent, error) {
 	ctx = context.WithoutCancel(ctx)
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
@@ -113,6 +114,8 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	}
 	if err != nil {
 		h.note("%v; import it again to tell them", err)
+	} else if err := h.seatArrived(ctx, n, a, held); err != nil {
+		h.note("%v", err)
 	}
 	if now, err := perdure.Load(ctx, s, a.ID()); err == nil { // it may have been told something
 		a = now

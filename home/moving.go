@@ -31,7 +31,7 @@ func (p *Peer) taker(ctx context.Context) (perdure.Key, error) {
 
 // loose refuses to let another copy of an agent leave whose seat goes to whoever takes it first: one copy has left
 // already, or is to be taken here, and the effects that must happen once would happen once for each.
-func loose(a *perdure.Agent, place perdure.Hash) error {
+func loose(a *perdure.Agent, place perdure.Place) error {
 	if !a.Fold().SeatLoose() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func loose(a *perdure.Agent, place perdure.Hash) error {
 }
 
 // looseHint is what to do about an agent whose seat goes to whoever takes it first, in the store of a place.
-func looseHint(a *perdure.Agent, place perdure.Hash) string {
+func looseHint(a *perdure.Agent, place perdure.Place) string {
 	name := view.Callable(a)
 	if a.Fold().HandedOver(place) {
 		return "use the copy that was handed over; or, if nobody has taken it in, destroy it, take the seat back " +

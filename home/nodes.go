@@ -71,7 +71,7 @@ func (h *Home) nodes(ctx context.Context, d *Desk, id perdure.AgentID, others bo
 		return nil, err
 	}
 	self := KnownNode{Name: d.Node.Key.Name, Where: h.Where(), Self: true,
-		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at}}
+		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at.ID}}
 	if !others {
 		self.Where = ""
 	}
@@ -80,7 +80,7 @@ func (h *Home) nodes(ctx context.Context, d *Desk, id perdure.AgentID, others bo
 		if a, err = h.Load(ctx, d.Store, id); err != nil {
 			return nil, err
 		}
-		self.Agent = &AgentThere{Has: true, Heads: a.Heads(), Same: true, Seat: seatAt(a, at)}
+		self.Agent = &AgentThere{Has: true, Heads: a.Heads(), Same: true, Seat: seatAt(a, at.ID)}
 	}
 	all := []KnownNode{self}
 	if others {
@@ -173,5 +173,5 @@ func (h *Home) askPeer(ctx context.Context, c PeerConfig, a *perdure.Agent, abou
 
 // seatAt reports whether a place has the seat of an agent.
 func seatAt(a *perdure.Agent, at perdure.Hash) bool {
-	return !at.IsZero() && len(a.Fold().Seats) > 0 && view.SeatOf(a.Fold(), at) == view.SeatHere
+	return !at.IsZero() && len(a.Fold().Seats) > 0 && view.SeatOf(a.Fold(), perdure.Place{ID: at}) == view.SeatHere
 }

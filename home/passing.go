@@ -87,7 +87,7 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 		return "it is held where it is: " + view.HeldText(held), nil
 	}
 	if a.Fold().SeatLoose() && !l.moves {
-		place, err := d.Home.StandOf(ctx, d.Store, a)
+		place, err := d.Home.PlaceOf(ctx, d.Store)
 		return "its seat was handed over to whoever takes it first: every further copy would have it as well, and " +
 			"what must happen once could happen twice; where it is: " + looseHint(a, place), err
 	}
@@ -202,7 +202,7 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 		return nil, err
 	}
 	defer done()
-	_, err = d.Store.Heads(ctx, id)
+	held, err := d.Store.Heads(ctx, id)
 	if errors.Is(err, perdure.ErrNotFound) {
 		return l.admitNew(ctx, s)
 	}
@@ -223,7 +223,7 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := d.Home.arrive(ctx, d.Store, id, added > 0)
+	a, err := d.Home.arrive(ctx, d.Store, id, held, added > 0)
 	if err != nil {
 		return nil, err
 	}

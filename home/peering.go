@@ -363,7 +363,7 @@ func (w *peering) offload(ctx context.Context, p *Peer, s *Standing, id perdure.
 	}
 	f := a.Fold()
 	at, err := w.h.PlaceOf(ctx, d.Store)
-	if err != nil || len(f.Seats) != 1 || f.Seats[0].At != at || f.Seats[0].Given || !about.Serves(f.Charter.Scope) {
+	if err != nil || len(f.Seats) != 1 || f.Seats[0].At != at.ID || f.Seats[0].Given || !about.Serves(f.Charter.Scope) {
 		return nil, err
 	}
 	if !d.Node.Trusted().Allows(about.Key, perdure.MayAuthor, f.Charter.Scope) {

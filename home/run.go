@@ -60,7 +60,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
 		l.Due = idle.Until // policy may know better than the plan
 	}
-	place, err := h.StandOf(ctx, s, a)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}

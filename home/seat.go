@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -16,28 +17,39 @@ import (
 // PlaceOf is where the agents of a store have their seat: the store. A file that is run is part of the store of its
 // home: the home remembers how far it has come, and lets one copy at a time go on (see Alone). Zero: it has none yet,
 // and nothing is written to give it one.
-func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Hash, error) {
+func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Place, error) {
 	if p, ok := s.(perdure.Placed); ok {
 		return p.Place(ctx)
 	}
 	if h.Dir == "" {
-		return perdure.Hash{}, nil
+		return perdure.Place{}, nil
 	}
 	return h.ownPlace(ctx)
 }
 
-// StandOf is the store that a store stands for to an agent: see Fold.Stand.
-func (h *Home) StandOf(ctx context.Context, s perdure.Store, a *perdure.Agent) (perdure.Hash, error) {
-	at, err := h.PlaceOf(ctx, s)
-	if c, ok := s.(perdure.Copied); ok && err == nil && len(a.Fold().Seats) == 1 && a.Fold().Seats[0].Given {
-		of, err := c.CopyOf(ctx)
-		return a.Fold().Stand(at, of), err
+// seatArrived takes the seat of an agent that a store has handed over of which this one is a copy, if that was told
+// here only now, after the heads held: whoever brought it meant this store. What was here before was handed over to
+// somebody else before the copy was made.
+func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agent, held []perdure.Hash) error {
+	f := a.Fold()
+	at, err := h.PlaceOf(ctx, n.Store)
+	if err != nil || !f.HandedOver(at) || f.Seats[0].At == at.ID || n.Trusted().Counts(a) != nil {
+		return err
 	}
-	return at, err
+	left := slices.Clone(held)
+	for item, err := range n.Store.Entries(ctx, a.ID(), 0) { // what was here before comes first
+		if err != nil || len(left) > 0 && item.Name == f.Seats[0].Claim {
+			return err
+		}
+		if left = slices.DeleteFunc(left, func(h perdure.Hash) bool { return h == item.Name }); len(left) == 0 {
+			break
+		}
+	}
+	return n.TakeGiven(ctx, a.ID())
 }
 
-// ownPlace is the id of the home's own store.
-func (h *Home) ownPlace(ctx context.Context) (perdure.Hash, error) {
+// ownPlace is the place of the home's own store.
+func (h *Home) ownPlace(ctx context.Context) (perdure.Place, error) {
 	if h.remote != "" {
 		return h.enginePlace(ctx)
 	}
@@ -46,7 +58,7 @@ func (h *Home) ownPlace(ctx context.Context) (perdure.Hash, error) {
 	}
 	if !h.Looks {
 		if err := h.MakeHome(); err != nil {
-			return perdure.Hash{}, err
+			return perdure.Place{}, err
 		}
 	}
 	return sqlite.Place(h.File, h.Looks)
@@ -142,7 +154,7 @@ func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID)
 	if err != nil {
 		return false, false, to, err
 	}
-	place, err := h.StandOf(ctx, s, a)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return false, false, to, err
 	}
@@ -226,5 +238,5 @@ func (h *Home) Seated(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	}
 	f := a.Fold()
 	standing := view.SeatOf(f, at)
-	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at, f.Seats, view.SeatText(f, at)}, nil
+	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at.ID, f.Seats, view.SeatText(f, at)}, nil
 }

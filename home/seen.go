@@ -476,7 +476,7 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 			if err != nil {
 				continue // what is wrong with it is said elsewhere
 			}
-			place, err := h.StandOf(ctx, s, a)
+			place, err := h.PlaceOf(ctx, s)
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		v.Outrun(older)
 		strays := at.Strays(p.Agent, now)
 		v.Unsure, v.Waits = !at.Known, append(strays, v.Waits...)
-		place, err := h.StandOf(ctx, s, p.Agent)
+		place, err := h.PlaceOf(ctx, s)
 		if err != nil {
 			return v, now, err
 		}

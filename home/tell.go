@@ -57,7 +57,7 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	if err != nil {
 		return err
 	}
-	place, err := h.StandOf(ctx, s, a)
+	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return err
 	}

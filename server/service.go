@@ -147,7 +147,8 @@ func (s *Service) about(ctx context.Context) (n client.Node, err error) {
 	if why := s.runs(); why != nil {
 		n.Why = why.Error()
 	}
-	n.Place, err = s.Home.PlaceOf(ctx, s.desk.Store)
+	at, err := s.Home.PlaceOf(ctx, s.desk.Store)
+	n.Place = at.ID
 	return n, err
 }
 

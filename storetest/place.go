@@ -15,9 +15,9 @@ func place(t *testing.T, s perdure.Store) perdure.Hash {
 	t.Helper()
 	at, err := optional[perdure.Placed](t, s).Place(t.Context())
 	if err != nil || at.IsZero() {
-		t.Fatalf("place: %s, %v", at, err)
+		t.Fatalf("place: %s, %v", at.ID, err)
 	}
-	return at
+	return at.ID
 }
 
 // testPlace looks whether a store is the same however it is opened, and no other one. That a copy is another depends on

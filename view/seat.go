@@ -17,7 +17,7 @@ const (
 )
 
 // SeatOf is where the seat of an agent is, seen from a store.
-func SeatOf(f *perdure.Fold, at perdure.Hash) string {
+func SeatOf(f *perdure.Fold, at perdure.Place) string {
 	switch {
 	case len(f.Seats) == 0:
 		return seatFree
@@ -25,14 +25,14 @@ func SeatOf(f *perdure.Fold, at perdure.Hash) string {
 		return seatDisputed
 	case f.Seats[0].Given:
 		return seatGiven
-	case f.Seats[0].At == at:
+	case f.Seats[0].At == at.ID:
 		return SeatHere
 	}
 	return SeatElsewhere
 }
 
 // SeatText says where a seat is in words.
-func SeatText(f *perdure.Fold, at perdure.Hash) string {
+func SeatText(f *perdure.Fold, at perdure.Place) string {
 	switch where := SeatOf(f, at); where {
 	case seatFree:
 		return "free: the first node that needs it takes it"
@@ -40,10 +40,10 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner "+
 			"takes it", len(f.Seats))
 	case seatGiven:
-		if to := f.Seats[0].To; f.Seats[0].At == at && !to.IsZero() {
+		if to := f.Seats[0].To; f.HandedOver(at) && !to.IsZero() {
 			return "handed over to key " + to.Short() + ": its node takes it where the agent arrives"
 		}
-		if f.Seats[0].At == at {
+		if f.HandedOver(at) {
 			return "handed over: whoever imports the file that export --move wrote takes it"
 		}
 		if to := f.Seats[0].To; !to.IsZero() {
@@ -57,7 +57,7 @@ func SeatText(f *perdure.Fold, at perdure.Hash) string {
 
 // SeatWaits is what of an agent waits for a person because of its seat: that it is elsewhere, that two claim it, that
 // something happened twice. Me is the key that answers; zero: it is not known.
-func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Hash, now time.Time) []Wait {
+func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Place, now time.Time) []Wait {
 	f := a.Fold()
 	var found []Wait
 	add := func(w Wait) {

@@ -92,7 +92,7 @@ func TestAllFacesSayTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := time.Now()
-			got := map[string]string{"agent": a.Standing(trust, perdure.Hash{}, now)}
+			got := map[string]string{"agent": a.Standing(trust, perdure.Place{}, now)}
 			line := a.Listing(now)
 			got["line"] = line.Standing(now)
 			for one, err := range s.List(ctx, perdure.Filter{}) {
@@ -103,7 +103,7 @@ func TestAllFacesSayTheSame(t *testing.T) {
 			}
 			sum := view.Summarize(a, trust, nil, perdure.Key{}, now)
 			got["screen"] = sum.Standing
-			sum.Seated(a, trust, perdure.Key{}, perdure.Hash{}, now)
+			sum.Seated(a, trust, perdure.Key{}, perdure.Place{}, now)
 			got["seated"] = sum.Standing
 			for face, is := range got {
 				if is != c.want {

@@ -12,7 +12,7 @@ import (
 // Attendance is who is at work on the agents of a store.
 type Attendance struct {
 	Known bool // the store can tell
-	place perdure.Hash
+	place perdure.Place
 	held  map[perdure.AgentID]bool
 	dead  []perdure.AgentID // whose node died at work on them
 }

@@ -55,7 +55,7 @@ func TestAnEffectOfAnotherBranchIsAskedAboutEverywhere(t *testing.T) {
 			t.Errorf("%s: %+v, want one effect in doubt", who, waits)
 		}
 	}
-	found, faults, err := view.Inbox(ctx, s, trust, perdure.Hash{}, key.Key(), now)
+	found, faults, err := view.Inbox(ctx, s, trust, perdure.Place{}, key.Key(), now)
 	if err != nil || faults != nil {
 		t.Fatal(err, faults)
 	}
@@ -67,7 +67,7 @@ func TestAnEffectOfAnotherBranchIsAskedAboutEverywhere(t *testing.T) {
 		}
 		lines = append(lines, l)
 	}
-	if found, faults, err = view.InboxOf(ctx, s, trust, perdure.Hash{}, key.Key(), now, lines, nil); err != nil ||
+	if found, faults, err = view.InboxOf(ctx, s, trust, perdure.Place{}, key.Key(), now, lines, nil); err != nil ||
 		faults != nil {
 		t.Fatal(err, faults)
 	}
@@ -85,7 +85,7 @@ func TestAnEffectOfAnotherBranchIsAskedAboutEverywhere(t *testing.T) {
 	if _, err := s.Claim(ctx, a.ID(), perdure.Key{1}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if found, _, err = view.Inbox(ctx, s, trust, perdure.Hash{}, key.Key(), now); err != nil || len(found) > 0 {
+	if found, _, err = view.Inbox(ctx, s, trust, perdure.Place{}, key.Key(), now); err != nil || len(found) > 0 {
 		t.Errorf("%+v, %v: while a node is at work on it nobody is asked", found, err)
 	}
 }

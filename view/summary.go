@@ -168,7 +168,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 	now time.Time) Summary {
 	f := a.Fold()
 	v := Summary{
-		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Hash{}, now),
+		Agent: f.Agent, Name: f.Intent.Name, Standing: a.Standing(t, perdure.Place{}, now),
 		State: a.Believed(t, now).State,
 		Ended: t.Ended(a), Intent: f.Intent, Charter: f.Charter,
 		Owner: nameOf(names, f.Charter.Owner), Lineage: f.Lineage, Created: f.Created, Updated: f.Updated,
@@ -208,14 +208,14 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 }
 
 // Seated puts in where the seat is, and what waits because of that.
-func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, me perdure.Key, place perdure.Hash, now time.Time) {
+func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, me perdure.Key, place perdure.Place, now time.Time) {
 	v.Seat = SeatText(a.Fold(), place)
 	if t.Counts(a) != nil {
 		return
 	}
 	waits := SeatWaits(a, t, me, place, now)
 	if a.GoneOn(place) {
-		idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven, Seat: place}}}
+		idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven, Seat: a.Fold().Seats[0].At}}}
 		v.Standing, v.Next, v.Why, v.Reasons = a.Standing(t, place, now), stepText(idle), Why(idle), idle.Reasons
 		v.Due, v.Person, v.Needs, v.Waits = 0, false, "", append(waits, stillHere(v.Waits)...)
 		return

@@ -86,7 +86,7 @@ type escalation struct {
 // made to: the ones a node should have looked at by now. What cannot be read hides nothing else: an agent whose memory
 // cannot be is left out and named in faults, and a list that breaks off is said there to be incomplete. An error means
 // that nothing at all could be found out.
-func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+func Inbox(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Place, me perdure.Key,
 	now time.Time) (found []Wait, faults error, err error) {
 	x, err := lookIn(ctx, s, trust, place, me, now)
 	if err != nil {
@@ -131,7 +131,7 @@ type looking struct {
 	store perdure.Store
 	list  perdure.Lister
 	trust *perdure.Trust
-	place perdure.Hash
+	place perdure.Place
 	me    perdure.Key
 	now   time.Time
 	at    Attendance
@@ -140,7 +140,7 @@ type looking struct {
 	partial bool // there may be more
 }
 
-func lookIn(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+func lookIn(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Place, me perdure.Key,
 	now time.Time) (x *looking, err error) {
 	x = &looking{store: s, trust: trust, place: place, me: me, now: now}
 	if x.list, err = Lister(s); err != nil {
@@ -243,7 +243,7 @@ func (x *looking) strays(ctx context.Context, a *perdure.Agent) ([]Wait, error) 
 
 // InboxOf is Inbox for some agents, as a list has them: those that may wait are looked at. So are those of late of whom
 // no list says that they may.
-func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Hash, me perdure.Key,
+func InboxOf(ctx context.Context, s perdure.Store, trust *perdure.Trust, place perdure.Place, me perdure.Key,
 	now time.Time, lines []perdure.Listing, late []perdure.AgentID) (found []Wait, faults error, err error) {
 	x, err := lookIn(ctx, s, trust, place, me, now)
 	if err != nil {

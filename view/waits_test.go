@@ -106,7 +106,7 @@ func TestTheInboxNamesACommandOnlyToThoseWhoseAnswerCounts(t *testing.T) {
 	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 	one := func(me perdure.Key) view.Wait {
 		t.Helper()
-		found, faults, err := view.Inbox(t.Context(), n.Store, trust, perdure.Hash{}, me, time.Now())
+		found, faults, err := view.Inbox(t.Context(), n.Store, trust, perdure.Place{}, me, time.Now())
 		if err != nil || faults != nil || len(found) != 1 || found[0].Kind != view.WaitApproval {
 			t.Fatalf("got %+v, %v, %v, want one question", found, faults, err)
 		}
@@ -140,7 +140,7 @@ func TestEveryViewAgreesWhereAnAgentStands(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		if got := a.Standing(trust, perdure.Hash{}, now); got != want {
+		if got := a.Standing(trust, perdure.Place{}, now); got != want {
 			t.Errorf("it stands %s, want %s", got, want)
 		}
 		if got := view.Summarize(a, trust, nil, n.Key.Key(), now).Standing; got != want {
@@ -212,7 +212,7 @@ func TestAListThatBreaksOffHidesNothingThatCameBefore(t *testing.T) {
 	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 	for lines, want := range []int{0, 1, 2} {
 		s := brief{n.Store.(*perdure.MemStore), lines}
-		found, faults, err := view.Inbox(t.Context(), s, trust, perdure.Hash{}, n.Key.Key(), time.Now())
+		found, faults, err := view.Inbox(t.Context(), s, trust, perdure.Place{}, n.Key.Key(), time.Now())
 		if len(found) != want {
 			t.Errorf("of a list of %d lines: %d things wait, want %d", lines, len(found), want)
 		}

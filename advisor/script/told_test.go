@@ -131,7 +131,7 @@ func (c *copies) seated(at int) bool {
 		c.Fatal(err)
 	}
 	seats := load(c.T, c.node(at), c.id).Fold().Seats
-	return len(seats) == 1 && seats[0].At == place && !seats[0].Given
+	return len(seats) == 1 && seats[0].At == place.ID && !seats[0].Given
 }
 
 // lose replaces the store with the seat by a copy of it.

@@ -128,7 +128,7 @@ func TestAnUnreadableAgentHidesNoOther(t *testing.T) {
 	s.genes.Intent.Name = "b"
 	s.run()
 	found, faults, err := view.Inbox(t.Context(), blind{s.node.Store.(*perdure.MemStore), hurt}, s.trust(),
-		perdure.Hash{}, perdure.Key{}, time.Now())
+		perdure.Place{}, perdure.Key{}, time.Now())
 	if err != nil || len(found) != 1 || found[0].Agent != s.agent {
 		t.Errorf("got %v, %v, want the one of %s", found, err, s.agent.Short())
 	}

@@ -90,7 +90,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, approve bool) 
 		return err
 	}
 	if a.Fold().Ended == nil {
-		return fmt.Errorf("it has not ended, it is %s", a.Standing(nil, perdure.Hash{}, time.Now()))
+		return fmt.Errorf("it has not ended, it is %s", a.Standing(nil, perdure.Place{}, time.Now()))
 	}
 	fmt.Fprintf(out, "it has ended, %s: %s\n", a.Fold().Ended.Signal, a.Fold().Ended.Note)
 	return nil

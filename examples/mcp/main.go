@@ -93,7 +93,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer) (err error) {
 		return err
 	}
 	if a.Fold().Ended == nil {
-		return fmt.Errorf("it has not ended, it is %s", a.Standing(nil, perdure.Hash{}, time.Now()))
+		return fmt.Errorf("it has not ended, it is %s", a.Standing(nil, perdure.Place{}, time.Now()))
 	}
 	end, tainted := a.Fold().Ended, !a.Fold().Taint.IsZero()
 	fmt.Fprintf(out, "it has ended, %s: %s; what the server said is marked as not trusted: %t\n",

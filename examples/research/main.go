@@ -119,7 +119,7 @@ func run(ctx context.Context, store perdure.Store, out io.Writer, url string, ho
 			return nil
 		}
 		fmt.Fprintf(out, "process %d: it is %s with %d of 3 notes, and this process can go\n",
-			process, a.Standing(nil, perdure.Hash{}, time.Now()), len(a.Fold().Vars))
+			process, a.Standing(nil, perdure.Place{}, time.Now()), len(a.Fold().Vars))
 		if err := sleep(ctx, idle.Until.Go()); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ var ErrPlace = errors.New("what tells this store from its copies is damaged")
 
 // Place is the id of a place, and those of the places it is a copy of; the zero id if there is none and nothing is to
 // be written.
-func Place(path string, looks bool) (id [32]byte, copyOf [][32]byte, err error) {
+func Place[ID ~[32]byte](path string, looks bool) (id ID, copyOf []ID, err error) {
 	if !looks {
 		if err := makePlace(path); err != nil {
 			return id, nil, err
@@ -89,7 +89,12 @@ func Place(path string, looks bool) (id [32]byte, copyOf [][32]byte, err error) 
 	case err == nil && !looks:
 		at.note(path)
 	}
-	return at.id, slices.DeleteFunc(at.known, func(known [32]byte) bool { return known == at.id }), err
+	for _, known := range at.known {
+		if known != at.id {
+			copyOf = append(copyOf, known)
+		}
+	}
+	return at.id, copyOf, err
 }
 
 const (

@@ -135,8 +135,8 @@ func (r *run) sleepsLong(sub *subject, a *perdure.Agent) bool {
 	return !sub.skewed.IsZero() && f.Sleep != nil && f.Due(time.Now()).Go().After(time.Now().Add(rounds*round))
 }
 
-// placeOf is the id of a store.
-func (r *run) placeOf(s *stock) perdure.Hash {
+// placeOf is the place of a store.
+func (r *run) placeOf(s *stock) perdure.Place {
 	at, err := s.inner.(perdure.Placed).Place(context.Background())
 	if err != nil {
 		r.violate("stores know themselves", "%s: %v", s.name, err)

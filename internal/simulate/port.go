@@ -74,7 +74,7 @@ var (
 )
 
 // Place implements perdure.Placed.
-func (p *port) Place(ctx context.Context) (perdure.Hash, error) {
+func (p *port) Place(ctx context.Context) (perdure.Place, error) {
 	return p.s.inner.(perdure.Placed).Place(ctx)
 }
 

@@ -43,7 +43,7 @@ type impostor struct {
 	of perdure.Placed
 }
 
-func (s *impostor) Place(ctx context.Context) (perdure.Hash, error) { return s.of.Place(ctx) }
+func (s *impostor) Place(ctx context.Context) (perdure.Place, error) { return s.of.Place(ctx) }
 
 // payments are the effects of two copies.
 type payments struct {

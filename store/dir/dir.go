@@ -159,39 +159,6 @@ func (s *Store) SetTrust(t *perdure.Trust) {
 	}
 }
 
-// Place implements perdure.Placed. What tells the folder from its copies is a file that git and Syncthing leave alone.
-func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return perdure.Hash{}, err
-	}
-	return Place(s.dir, s.looks)
-}
-
-// Place is the id of a folder. Where it has none and nothing is to be written, that is zero.
-func Place(dir string, look bool) (perdure.Hash, error) {
-	id, _, err := disk.Place(PlaceFile(dir), look)
-	return id, err
-}
-
-// CopyOf implements perdure.Copied.
-func (s *Store) CopyOf(ctx context.Context) (of []perdure.Hash, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return nil, err
-	}
-	_, known, err := disk.Place(PlaceFile(s.dir), true)
-	for _, id := range known {
-		of = append(of, id)
-	}
-	return of, err
-}
-
-// PlaceFile is the file that tells a folder from its copies.
-func PlaceFile(dir string) string { return filepath.Join(dir, indexDir, "place") }
-
 // furnish makes the folder, and tells git and Syncthing what to make of it. Files that are there are left as they are.
 func furnish(dir string) error {
 	if err := disk.MkdirAll(dir, 0o700); err != nil {

@@ -140,14 +140,14 @@ func (s *Store) readRun(ctx context.Context, run []fedRecord) (items []perdure.I
 func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cursor, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	place := perdure.Hash{}
+	place := perdure.Place{}
 	if err = s.notice(ctx); err == nil {
 		place, err = Place(s.dir, s.looks) // a copy of the folder goes its own way
 	}
 	if err != nil {
 		return feed, 0, fmt.Errorf("end of feed of %s: %w", s.dir, err)
 	}
-	return perdure.HashOf(slices.Concat(s.feed.id[:], place[:])), perdure.Cursor(s.feed.last), nil
+	return perdure.HashOf(slices.Concat(s.feed.id[:], place.ID[:])), perdure.Cursor(s.feed.last), nil
 }
 
 // notice looks at the folder and writes down what arrived. Files that have not changed are not opened. The caller holds

@@ -295,21 +295,6 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	return errors.Join(disk.Rename(r.Temp, path), disk.Sync(filepath.Dir(path)))
 }
 
-// copyPlace copies what tells the folder from its copies: so the copy knows what it is a copy of.
-func (s *Store) copyPlace(path string) error {
-	if _, err := Place(s.dir, s.looks); err != nil {
-		return err
-	}
-	b, err := disk.ReadFile(PlaceFile(s.dir), 1<<16)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was opened only to look at, and nobody has worked in it
-	}
-	if err == nil {
-		err = disk.Write(PlaceFile(path), b, 0o600)
-	}
-	return err
-}
-
 // copyTo copies the store to a folder that it makes. Part of it is there when that goes wrong.
 func (s *Store) copyTo(ctx context.Context, path string) error {
 	if err := disk.Mkdir(path, 0o700); err != nil {

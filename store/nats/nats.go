@@ -168,9 +168,9 @@ func (s *Store) writable(ctx context.Context) error {
 }
 
 // Place implements perdure.Placed.
-func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
+func (s *Store) Place(ctx context.Context) (perdure.Place, error) {
 	if err := s.usable(ctx); err != nil {
-		return perdure.Hash{}, err
+		return perdure.Place{}, err
 	}
-	return s.server.place, nil
+	return perdure.Place{ID: s.server.place}, nil
 }

@@ -154,9 +154,9 @@ func (s *Store) Survives() string { return s.Durability().Survives() }
 func (s *Store) Pooled() bool { return s.server.pooled }
 
 // Place implements perdure.Placed.
-func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
+func (s *Store) Place(ctx context.Context) (perdure.Place, error) {
 	if err := s.usable(ctx); err != nil {
-		return perdure.Hash{}, err
+		return perdure.Place{}, err
 	}
-	return s.server.place, nil
+	return perdure.Place{ID: s.server.place}, nil
 }

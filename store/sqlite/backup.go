@@ -114,43 +114,6 @@ func vacant(path string) error {
 	return nil
 }
 
-// setApart makes a copy a store of its own. It takes the id of the feed out: the store goes on with it, and the copy,
-// once restored, would give the same positions to other entries. And it notes what it is a copy of: a seat that was
-// handed over from there is not for the copy to take.
-func (s *Store) setApart(ctx context.Context, path string) error {
-	of, err := s.CopyOf(ctx)
-	here, perr := Place(s.path, true)
-	if err = errors.Join(err, perr); err != nil {
-		return err
-	}
-	c, err := dial(path, "rw")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(endFeed(c), c.exec("CREATE TABLE IF NOT EXISTS former(place BLOB PRIMARY KEY) WITHOUT ROWID"))
-	for _, id := range append(of, here) {
-		if err == nil && !id.IsZero() {
-			err = c.exec("INSERT OR IGNORE INTO former VALUES(?)", id[:])
-		}
-	}
-	return errors.Join(err, c.close())
-}
-
-// formerOf are the stores that a restored copy was noted to be a copy of.
-func formerOf(c *conn) (of []perdure.Hash, err error) {
-	if _, there, err := c.number("SELECT 1 FROM sqlite_schema WHERE name='former'"); err != nil || !there {
-		return nil, err
-	}
-	err = c.query("SELECT place FROM former", func(v []driver.Value) error {
-		var h perdure.Hash
-		if b, _ := v[0].([]byte); copy(h[:], b) == hashSize {
-			of = append(of, h)
-		}
-		return nil
-	})
-	return of, err
-}
-
 // blobsOf lists the bodies that a store nobody uses refers to.
 func blobsOf(path string) (hashes []perdure.Hash, err error) {
 	c, err := dial(path, "ro")

@@ -230,14 +230,14 @@ func (s *Store) FeedEnd(ctx context.Context) (feed perdure.Hash, end perdure.Cur
 			id, end, err = s.feedEnd(ctx)
 		}
 	}
-	place := perdure.Hash{}
+	place := perdure.Place{}
 	if err == nil {
-		place, err = s.Place(ctx) // a copy of the file goes its own way
+		place, err = Place(s.path, s.looks) // a copy of the file goes its own way
 	}
 	if err != nil {
 		return feed, 0, fmt.Errorf("end of feed: %w", err)
 	}
-	return perdure.HashOf(append(id, place[:]...)), end, nil
+	return perdure.HashOf(append(id, place.ID[:]...)), end, nil
 }
 
 // feedEnd reads the id of the feed and where it ends. There is no id where one is still to be given, or the one there

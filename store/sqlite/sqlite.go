@@ -24,7 +24,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/alive"
-	"github.com/perdure/perdure/internal/disk"
 )
 
 // Options change how a store is opened. The zero value is right for most.
@@ -152,42 +151,6 @@ func newStore(path string, o Options) *Store {
 	s.nodes.Path = path + "-nodes"
 	return s
 }
-
-// Place implements perdure.Placed.
-func (s *Store) Place(ctx context.Context) (perdure.Hash, error) {
-	if err := s.usable(ctx); err != nil {
-		return perdure.Hash{}, err
-	}
-	return Place(s.path, s.looks)
-}
-
-// Place is the id of the store in a file, whether it is there yet or not. What tells the store from its copies is
-// another file beside it, FILE-place: it survives a repair of FILE, and a copy of it is another. Where there is none
-// and nothing is to be written, the id is zero.
-func Place(path string, look bool) (perdure.Hash, error) {
-	id, _, err := disk.Place(PlaceFile(path), look)
-	return id, err
-}
-
-// CopyOf implements perdure.Copied.
-func (s *Store) CopyOf(ctx context.Context) (of []perdure.Hash, err error) {
-	_, known, err := disk.Place(PlaceFile(s.path), true)
-	for _, id := range known {
-		of = append(of, id)
-	}
-	if err != nil {
-		return of, err
-	}
-	err = s.read(ctx, func(c *conn) error {
-		more, err := formerOf(c)
-		of = append(of, more...)
-		return err
-	})
-	return of, err
-}
-
-// PlaceFile is the file that tells a store from its copies.
-func PlaceFile(path string) string { return path + "-place" }
 
 // Path is the file the store is in.
 func (s *Store) Path() string { return s.path }
