@@ -88,7 +88,8 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 		if free {
 			return SeatTaken{At: at.ID, Of: f.seatClaims()}, nil // it is here from now on: what follows hands it over
 		}
-		return SeatGiven{At: at.ID, Of: f.seatClaims(), To: to, Note: note, Owned: f.Seats[0].By != n.Key.Key()}, nil
+		owned := slices.ContainsFunc(f.Seats, func(s Seat) bool { return s.By != n.Key.Key() })
+		return SeatGiven{At: at.ID, Of: f.seatClaims(), To: to, Note: note, Owned: owned}, nil
 	})
 }
 
@@ -180,6 +181,10 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 		}
 		if w.yields != yields {
 			return fmt.Errorf("%w: somebody else wrote to it; try again", ErrConflict)
+		}
+		if !takes && !w.a.fold.HandedOver(*n.placed.Load()) {
+			return WithHint(fmt.Errorf("%w: its seat stays here: what was written about it does not count", ErrConflict),
+				"see who claims it with perdure seat show; its owner settles that with perdure seat take")
 		}
 		if !takes || taken.Note != "" { // a seat that nobody had is only the first step
 			n.keep(w)

@@ -32,6 +32,9 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 			} else if wait {
 				break
 			}
+			if again := f.askedAgain(i); again >= 0 {
+				return lapseStep{Outcome: Outcome{Decision: f.Asks[again].Decision, Signal: Denied, Note: askedTwice}}
+			}
 			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: s.events(),
 				Ignored: q.refusals()}
 		}
@@ -57,6 +60,21 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	}
 	return nil
 }
+
+// askedAgain is another question about what a question proposes, or -1: a copy asked it, too, or an author wrote it
+// down once more. Whoever answers both has not said that it is to be done twice.
+func (f *Fold) askedAgain(i int) int {
+	q := &f.Asks[i]
+	for j := range f.Asks {
+		if o := &f.Asks[j]; j != i && !q.Advice.IsZero() && o.Advice == q.Advice && o.Index == q.Index {
+			return j
+		}
+	}
+	return -1
+}
+
+// askedTwice is the note of a question that was answered where it was asked first.
+const askedTwice = "asked twice: it is done once, as the other question about it was answered"
 
 // refusedByPerson is the note of what a person refused, before their own words.
 const refusedByPerson = "refused by a person"

@@ -59,7 +59,7 @@ func (h *Home) parts() []part {
 		add(decides, filepath.Join(h.Dir, name))
 	}
 	add(keeps, filepath.Join(h.Dir, vaultDir), filepath.Join(h.Dir, peopleDir), filepath.Join(h.Dir, notifyDir),
-		filepath.Join(h.Dir, linkDir), filepath.Join(h.Dir, SocketFile),
+		filepath.Join(h.Dir, linkDir), filepath.Join(h.Dir, SocketFile), filepath.Join(h.Dir, placesFile),
 		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)

@@ -19,12 +19,14 @@ import (
 // and nothing is written to give it one.
 func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Place, error) {
 	if p, ok := s.(perdure.Placed); ok {
-		return p.Place(ctx)
+		at, err := p.Place(ctx)
+		return h.formerly(at), err
 	}
 	if h.Dir == "" {
 		return perdure.Place{}, nil
 	}
-	return h.ownPlace(ctx)
+	at, err := h.ownPlace(ctx)
+	return h.formerly(at), err
 }
 
 // seatArrived takes the seat of an agent that a store has handed over of which this one is a copy, if that was told

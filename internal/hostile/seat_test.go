@@ -6,6 +6,30 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// An author claims the seat where it is, without following anybody's claim. It is handed over all the same, and the
+// agent pays where it was moved to, and there alone.
+func TestClaimBesideTheOwnersKeepsNoSeat(t *testing.T) {
+	t.Parallel()
+	for _, claims := range []int{1, 100} {
+		p, q := newPlace(t), newPlace(t)
+		p.ok("new", "pay", "--name", "payer")
+		p.ok("export", "payer", p.path("copy.agent"))
+		a := reading(t, p.path("copy.agent"), trusted(p, "nora", "author", "home"))
+		for range claims {
+			a.tell("seat-taken", perdure.SeatTaken{At: a.agent.Fold().Seats[0].At})
+		}
+		p.ok("import", a.capsule(p, "gift.agent"))
+		p.ok("export", "payer", p.path("moved.agent"), "--move")
+		p.run("payer", "open", "pay")
+		p.done(0, "where it was moved from")
+		q.trust(p.owner, "own", "home")
+		q.trust(a.by, "author", "home")
+		q.ok("import", "--ready", p.path("moved.agent"))
+		q.run("payer", "open", "pay")
+		q.done(1, "where it was moved to")
+	}
+}
+
 // Two homes have the same agent. Only the one whose store has its seat pays, whatever others write about the seat.
 func TestCopyOfAnAgentDoesNotPay(t *testing.T) {
 	t.Parallel()

@@ -226,7 +226,7 @@ func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) 
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	err := s.journal.forget()
 	if err == nil {
-		err = os.RemoveAll(filepath.Dir(s.rowsOf("")))
+		err = os.RemoveAll(s.rowsOf("")) // and nothing beside them: the place of the store is there, too
 	}
 	var ids []perdure.AgentID
 	if err == nil {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -43,5 +44,37 @@ func TestTheNextBackupRemovesWhatAKilledOneLeft(t *testing.T) {
 	}
 	if err := s.Backup(t.Context(), other); err == nil {
 		t.Error("a backup took the bodies of something else for its own")
+	}
+}
+
+// A backup knows what it is a copy of, also after it was repaired.
+func TestABackupKnowsWhatItIsACopyOf(t *testing.T) {
+	s := openBench(t, filepath.Join(t.TempDir(), "store"))
+	g, a := begin(t, newSigner(t), "x")
+	if err := s.Append(t.Context(), a.ID(), nil, g); err != nil {
+		t.Fatal(err)
+	}
+	of, err := s.Place(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "b.db")
+	if err := s.Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	for _, repair := range []bool{false, true} {
+		if repair {
+			if _, err := Rebuild(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := openBench(t, path)
+		at, err := b.Place(t.Context())
+		if err != nil || at.ID == of.ID || !slices.Contains(at.CopyOf, of.ID) {
+			t.Errorf("repaired %t: %v, %v, want a copy of %v", repair, at, err, of)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
