@@ -183,8 +183,8 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 			return fmt.Errorf("%w: somebody else wrote to it; try again", ErrConflict)
 		}
 		if !takes && !w.a.fold.HandedOver(*n.placed.Load()) {
-			return WithHint(fmt.Errorf("%w: its seat stays here: what was written about it does not count", ErrConflict),
-				"see who claims it with perdure seat show; its owner settles that with perdure seat take")
+			return WithHint(fmt.Errorf("%w: its seat stays here: what was written about it does not count",
+				ErrConflict), "see who claims it with perdure seat show; its owner settles that with perdure seat take")
 		}
 		if !takes || taken.Note != "" { // a seat that nobody had is only the first step
 			n.keep(w)

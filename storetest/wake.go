@@ -122,7 +122,8 @@ func (w *wakeWorld) nodes() []perdure.Capabilities {
 	nodes := []perdure.Capabilities{{All: true}}
 	for _, at := range w.places {
 		for _, who := range w.cast {
-			nodes = append(nodes, perdure.Capabilities{All: true, Node: who.Key(), Seat: perdure.Place{ID: at}, Trust: w.trust})
+			nodes = append(nodes, perdure.Capabilities{All: true, Node: who.Key(), Seat: perdure.Place{ID: at},
+				Trust: w.trust})
 		}
 	}
 	return nodes
