@@ -240,5 +240,6 @@ func (h *Home) Seated(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	}
 	f := a.Fold()
 	standing := view.SeatOf(f, at)
-	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at.ID, f.Seats, view.SeatText(f, at)}, nil
+	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at.ID, f.Seats,
+		view.SeatText(f, at)}, nil
 }
