@@ -355,6 +355,8 @@ func (w *memoryWitness) Forget(id perdure.AgentID) error {
 	return nil
 }
 
+func (w *memoryWitness) Sync() {}
+
 func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }
 
 // A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of

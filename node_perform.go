@@ -36,6 +36,9 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	for i := range effects {
 		effects[i].caller = w.a.fold
 	}
+	if slices.ContainsFunc(effects, func(e effect) bool { return e.once() }) {
+		w.n.seen()
+	}
 	all := w.callAll(ctx, effects, r)
 	w.marks = append(w.marks, marks...) // until what came of them is durable
 	for i := range all {                // first what is known: a doubt about one must not lose the outcome of another

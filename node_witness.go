@@ -19,6 +19,9 @@ type Witness interface {
 	// return before it is remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused
 	// that is good.
 	See(id AgentID, seq int64, heads []Hash)
+	// Sync returns once what was seen is remembered, even if this process is killed at once. It comes before each
+	// effect that must happen once; where it fails, Fault says so.
+	Sync()
 	// Fault says why what is seen cannot be remembered at present; nil: it can. It says so, too, after Seen returned an
 	// error, until what was seen can be read again. A node then does nothing that must happen once. It is asked before
 	// every decision, so it answers from what it knows, and looks again from time to time.
@@ -168,6 +171,14 @@ func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
 	}
 	if n.trust().Counts(a) == nil {
 		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
+	}
+}
+
+// seen has the witness remember what it was told, before something happens that must not happen again from an older
+// copy of the memory.
+func (n *Node) seen() {
+	if n.Witness != nil {
+		n.Witness.Sync()
 	}
 }
 

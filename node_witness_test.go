@@ -1,7 +1,9 @@
 package perdure_test
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,5 +147,40 @@ func TestWhatACopyIsToldMakesNoOtherAnOlderOne(t *testing.T) {
 	}
 	if len(w.seen) > 0 {
 		t.Errorf("the witness was told of %v", w.seen)
+	}
+}
+
+// lazyWitness remembers what it was told only when it must.
+type lazyWitness struct {
+	memoryWitness
+	fresh map[perdure.AgentID][]perdure.Hash
+}
+
+func (w *lazyWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.fresh[id] = heads }
+func (w *lazyWitness) Sync()                                                 { maps.Copy(w.seen, w.fresh) }
+
+// A process is killed in the middle of a payment, and the store is put back to what it was before: the home knows.
+func TestWhatMustHappenOnceIsSeenBeforeItHappens(t *testing.T) {
+	store, old := new(perdure.MemStore), new(perdure.MemStore)
+	w := &lazyWitness{memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}, map[perdure.AgentID][]perdure.Hash{}}
+	paid := 0
+	var killed map[perdure.AgentID][]perdure.Hash // what is left of the witness of a process that is killed as it pays
+	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			paid++
+			killed = maps.Clone(w.seen)
+			return perdure.Result{}, nil
+		}}
+	n := newNode(t, store, scripted(steps("pay", 1)), pay)
+	n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)}, w
+	id := create(t, n, perdure.Genesis{})
+	merge(t, store, old, id)
+	run(t, n, id)
+	w.seen = killed
+	clear(w.fresh)
+	back := &perdure.Node{Store: old, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+		Advisors: n.Advisors, Place: n.Place, Witness: w}
+	if idle := run(t, back, id); paid != 1 || !idle.Is(phase.RestOlder) {
+		t.Errorf("paid %d times, idle %+v; want 1, and to hear that the copy is old", paid, idle)
 	}
 }

@@ -430,10 +430,7 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 	}
 	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store}
 	if w.eager && !w.blind {
-		if w.timer != nil {
-			w.timer.Stop()
-		}
-		w.write()
+		w.sync()
 		return
 	}
 	if w.timer == nil {
@@ -443,6 +440,23 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
 			w.write()
 		})
 	}
+}
+
+// Sync implements perdure.Witness. A power cut may still lose what it writes.
+func (w *Witness) Sync() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.fresh) > 0 && !w.blind {
+		w.sync()
+	}
+}
+
+// sync writes what is fresh now instead of later. The caller holds the lock.
+func (w *Witness) sync() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.write()
 }
 
 // Eager has sightings written as they are told, so that a process that is killed loses none of them: where an agent
