@@ -28,13 +28,16 @@ type Place struct {
 	// CopyOf are the stores that this is a copy of, as far as it knows: it was restored from a backup of one, or copied
 	// with its folder.
 	CopyOf []Hash
+	// Found says that the store holds agents that came there neither by a node nor by an import: it is a copy, and
+	// whatever was handed over in it before was not handed over to it.
+	Found bool
 }
 
 // IsZero reports whether the place cannot be told.
 func (p Place) IsZero() bool { return p.ID.IsZero() }
 
-// was reports whether the store is, or is a copy of, the one with an id.
-func (p Place) was(id Hash) bool { return p.ID == id || slices.Contains(p.CopyOf, id) }
+// was reports whether the store is, or may be a copy of, the one with an id.
+func (p Place) was(id Hash) bool { return p.Found || p.ID == id || slices.Contains(p.CopyOf, id) }
 
 // Placed is a store that knows itself from its copies.
 type Placed interface {

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func (d *Doctor) placed() {
 	if d.h.Scheme == "dir" {
 		path = dir.PlaceFile(d.h.File)
 	}
-	_, _, err := disk.Place[[32]byte](path, true)
+	_, _, err := disk.Place[[32]byte](path, true, nil)
 	if !errors.Is(err, disk.ErrPlace) {
 		return // what else is wrong is said when the store is opened
 	}
@@ -33,7 +34,7 @@ func (d *Doctor) placed() {
 		return
 	}
 	if rerr := os.Remove(path); rerr == nil {
-		_, _, rerr = disk.Place[[32]byte](path, false)
+		_, rerr = d.h.ownPlace(context.Background())
 		if rerr == nil {
 			d.say("place", Odd, take, "%v; it has a new place, at which the seat of no agent is: nothing that must "+
 				"happen once is done until their seats are taken", err)

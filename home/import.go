@@ -55,6 +55,9 @@ func (h *Home) Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, i
 // takeIn takes a capsule in, by from, and tells whoever should know of it.
 func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {
+	if _, err := h.PlaceOf(ctx, s); err != nil { // before it has agents: see sqlite.Place
+		return nil, err
+	}
 	o, read := in.ImportOptions, in.Read
 	if read == nil {
 		read = new(Meter)

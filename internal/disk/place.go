@@ -75,10 +75,10 @@ func (at *where) note(path string) {
 var ErrPlace = errors.New("what tells this store from its copies is damaged")
 
 // Place is the id of a place, and those of the places it is a copy of; the zero id if there is none and nothing is to
-// be written.
-func Place[ID ~[32]byte](path string, looks bool) (id ID, copyOf []ID, err error) {
+// be written. One that is made for something of which there says that it was there before is a copy of Unknown.
+func Place[ID ~[32]byte](path string, looks bool, there func() (bool, error)) (id ID, copyOf []ID, err error) {
 	if !looks {
-		if err := makePlace(path); err != nil {
+		if err := makePlace(path, there); err != nil {
 			return id, nil, err
 		}
 	}
@@ -97,19 +97,27 @@ func Place[ID ~[32]byte](path string, looks bool) (id ID, copyOf []ID, err error
 	return at.id, copyOf, err
 }
 
+// Unknown is the place that something is a copy of which was there before it had a place.
+var Unknown = [32]byte(slices.Repeat([]byte{0xff}, placeBytes))
+
 const (
 	placeBytes = 32 // how many random bytes a place has
 	maxKnown   = 64 // how many ids are kept: a copy of a copy of a copy
 )
 
 // makePlace makes the file of a place, durably, unless there is one.
-func makePlace(path string) error {
+func makePlace(path string, there func() (bool, error)) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	seed := make([]byte, placeBytes)
 	if _, err := entropy.Reader.Read(seed); err != nil {
 		return err
+	}
+	if was, err := there(); err != nil {
+		return err
+	} else if was {
+		seed = append(seed, Unknown[:]...)
 	}
 	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
 	if err := Write(temp, seed, ModeIn(filepath.Dir(path))); err != nil {

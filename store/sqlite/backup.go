@@ -73,7 +73,7 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
-	if err := s.setApart(ctx, temp); err != nil {
+	if err := setApart(temp); err != nil {
 		return err
 	}
 	hashes, err := blobsOf(temp)
@@ -112,6 +112,16 @@ func vacant(path string) error {
 		return err
 	}
 	return nil
+}
+
+// setApart makes a copy a store of its own. It takes the id of the feed out: the store goes on with it, and the copy,
+// once restored, would give the same positions to other entries.
+func setApart(path string) error {
+	c, err := dial(path, "rw")
+	if err != nil {
+		return err
+	}
+	return errors.Join(endFeed(c), c.close())
 }
 
 // blobsOf lists the bodies that a store nobody uses refers to.

@@ -250,7 +250,7 @@ func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) er
 	}
 	err = c.exec("BEGIN IMMEDIATE")
 	if err == nil {
-		err = errors.Join(c.exec(orphans), c.exec(former))
+		err = c.exec(orphans)
 	}
 	if err == nil {
 		err = (&filling{conn: c, r: r, ids: map[int64]bool{}, copies: map[int64][]perdure.Hash{},
