@@ -29,10 +29,7 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 	if err := s.at("incoming"); err != nil {
 		return err
 	}
-	if err := s.takeIn(ctx, file, r, src); err != nil {
-		return err
-	}
-	text, versions, ok, err := src.now(ctx)
+	text, versions, ok, err := s.takeIn(ctx, file, r, src)
 	switch {
 	case err != nil:
 		return err
@@ -46,35 +43,46 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 	return s.put(ctx, file, r, there, text, versions)
 }
 
-// takeIn takes in what is on its way into memory.
-func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source) error {
+// takeIn takes in what is on its way into memory, and returns what memory has then, as source.now does.
+func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source) (text, versions string, ok bool,
+	err error) {
 	clash, err := src.take(ctx, r.base, *r.incoming)
 	if err != nil && (s.isAbout(err) || s.guards(*r.incoming)) {
-		return s.refused(ctx, file, r, err)
+		return "", "", false, s.refused(ctx, file, r, err)
 	}
 	if err == nil {
 		err = s.at("taken")
 	}
+	if err == nil {
+		text, versions, ok, err = src.now(ctx)
+	}
 	if err != nil {
-		return err
+		return "", "", false, err
 	}
 	shown := r.incoming
 	if r.outgoing != nil { // it was displaced by that
 		shown = r.outgoing
 	}
-	r.base, r.incoming, r.outgoing, r.versions = shown, nil, nil, ""
+	r.base, r.incoming, r.outgoing, r.versions = shown, nil, nil, unsettled+versions
 	if err := s.State.keep(ctx, s.id, r); err != nil {
-		return err
+		return "", "", false, err
 	}
+	s.tookIn(file, r, clash)
+	return text, versions, ok, s.at("based")
+}
+
+// tookIn reports that a text was taken in.
+func (s *syncing) tookIn(file string, r *record, clash string) {
 	switch {
 	case clash != "":
 		s.add(file, Conflict, clash)
-	case isJSON(file) && !json.Valid([]byte(*shown)):
+	case r.lost:
+		s.add(file, Taken, "memory had lost it")
+	case isJSON(file) && !json.Valid([]byte(*r.base)):
 		s.add(file, Taken, "it is no JSON as it stands")
 	default:
 		s.add(file, Taken, "")
 	}
-	return s.at("based")
 }
 
 // refused leaves to a person what cannot be in memory: it is in the file, or is put there again.
@@ -104,19 +112,20 @@ func (s *syncing) guards(text string) bool {
 
 // resume ends what a killed process began with a file.
 func (s *syncing) resume(ctx context.Context, file string, r *record, src source) error {
-	if s.looks {
-		return nil
-	}
-	if s.parts[file] {
+	if s.parts[file] && !s.looks {
 		if err := s.leftover(ctx, file, r); err != nil {
 			return err
 		}
 		delete(s.parts, file)
 	}
+	if r.disown(); s.looks {
+		return nil
+	}
 	if r.incoming != nil {
-		if err := s.takeIn(ctx, file, r, src); err != nil {
+		if _, _, _, err := s.takeIn(ctx, file, r, src); err != nil {
 			return err
 		}
+		r.disown() // it may not be what is in the file
 	}
 	if r.outgoing == nil {
 		return nil
@@ -129,7 +138,7 @@ func (s *syncing) resume(ctx context.Context, file string, r *record, src source
 		return nil
 	}
 	if r.base == nil || nearer(there.text, *r.outgoing, *r.base) {
-		r.base, r.versions = r.outgoing, ""
+		r.base = r.outgoing
 	}
 	r.outgoing = nil
 	return s.State.keep(ctx, s.id, r)

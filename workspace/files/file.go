@@ -133,13 +133,13 @@ func (s *syncing) known(ctx context.Context, r *record, text, versions string) e
 	if r.base != nil && *r.base == text && r.versions == versions && r.incoming == nil && r.outgoing == nil || s.looks {
 		return nil
 	}
-	r.base, r.versions, r.incoming, r.outgoing = &text, versions, nil, nil
+	r.base, r.versions, r.incoming, r.outgoing, r.lost = &text, versions, nil, nil, false
 	return s.State.keep(ctx, s.id, r)
 }
 
 // missing makes a file that is not there. One that a person took away is put back, unless that is to count.
 func (s *syncing) missing(ctx context.Context, file string, r *record, src source, text, versions string) error {
-	if r.base != nil && s.Delete && versions != "" && r.versions == versions {
+	if r.base != nil && s.Delete && !follows(file) && versions != "" && r.versions == versions {
 		s.add(file, Deleted, "")
 		if s.looks {
 			return nil
@@ -150,7 +150,11 @@ func (s *syncing) missing(ctx context.Context, file string, r *record, src sourc
 		return s.gone(ctx, r)
 	}
 	status, why := Written, ""
-	if r.base != nil && r.outgoing == nil {
+	switch {
+	case r.base == nil || r.outgoing != nil:
+	case follows(file):
+		status, why = PutBack, "it follows from memory, and is not a document that could be removed"
+	default:
 		status, why = PutBack, "its document is in memory; perdure doc rm removes it, or sync with --delete"
 	}
 	s.report.Files++
@@ -158,7 +162,7 @@ func (s *syncing) missing(ctx context.Context, file string, r *record, src sourc
 		s.add(file, status, why)
 		return nil
 	}
-	if err := s.sends(ctx, r, text); err != nil {
+	if err := s.sends(ctx, r, text, versions); err != nil {
 		return err
 	}
 	if err := s.ofFile(s.tree.create(file, text)); err != nil {
@@ -172,8 +176,8 @@ func (s *syncing) missing(ctx context.Context, file string, r *record, src sourc
 }
 
 // sends notes that a text is about to be projected.
-func (s *syncing) sends(ctx context.Context, r *record, text string) error {
-	r.outgoing = &text
+func (s *syncing) sends(ctx context.Context, r *record, text, versions string) error {
+	r.outgoing, r.versions = &text, unsettled+versions
 	if err := s.State.keep(ctx, s.id, r); err != nil {
 		return err
 	}
@@ -218,7 +222,7 @@ func (s *syncing) project(ctx context.Context, file string, r *record, there *co
 
 // put replaces what a file holds.
 func (s *syncing) put(ctx context.Context, file string, r *record, there *content, text, versions string) error {
-	if err := s.sends(ctx, r, text); err != nil {
+	if err := s.sends(ctx, r, text, versions); err != nil {
 		return err
 	}
 	theirs, err := s.tree.replace(file, there, text)

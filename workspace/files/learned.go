@@ -27,12 +27,12 @@ func (l *learned) month(name string) *document {
 		workspace.Visibility{Tier: workspace.Private, Scope: l.f.plan.scope}}}
 }
 
-// parts are the texts of its documents, by month; that of the top has no month.
-func (l *learned) parts(ctx context.Context) (map[string]string, error) {
-	parts := map[string]string{}
-	text, _, ok, err := l.top.now(ctx)
+// parts are the texts of its documents, by month, and the versions of all; that of the top has no month.
+func (l *learned) parts(ctx context.Context) (parts map[string]string, versions string, err error) {
+	parts = map[string]string{}
+	text, versions, ok, err := l.top.now(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if ok {
 		parts[""] = text
@@ -42,7 +42,7 @@ func (l *learned) parts(ctx context.Context) (map[string]string, error) {
 	for {
 		docs, err := l.f.Reader.List(ctx, workspace.Listed{Prefix: prefix, Limit: page, After: after})
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		for _, d := range docs {
 			after = d.Path
@@ -50,16 +50,17 @@ func (l *learned) parts(ctx context.Context) (map[string]string, error) {
 			if !isMonth(name) {
 				continue
 			}
-			text, _, ok, err := l.month(name).now(ctx)
+			text, more, ok, err := l.month(name).now(ctx)
 			if err != nil {
-				return nil, err
+				return nil, "", err
 			}
 			if ok {
 				parts[name] = text
+				versions += more
 			}
 		}
 		if len(docs) < page {
-			return parts, nil
+			return parts, versions, nil
 		}
 	}
 }
@@ -109,16 +110,16 @@ func parted(text string) map[string]string {
 }
 
 func (l *learned) now(ctx context.Context) (text, versions string, ok bool, err error) {
-	parts, err := l.parts(ctx)
+	parts, versions, err := l.parts(ctx)
 	if err != nil {
 		return "", "", false, err
 	}
 	text = joined(parts)
-	return text, "", text != "", nil
+	return text, versions, text != "", nil
 }
 
 func (l *learned) take(ctx context.Context, base *string, text string) (clash string, err error) {
-	parts, err := l.parts(ctx)
+	parts, _, err := l.parts(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -152,4 +153,15 @@ func (l *learned) take(ctx context.Context, base *string, text string) (clash st
 	return clash, nil
 }
 
-func (l *learned) remove(context.Context) error { return nil }
+func (l *learned) remove(ctx context.Context) error {
+	parts, _, err := l.parts(ctx)
+	for name := range parts {
+		if name != "" && err == nil {
+			err = l.month(name).remove(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.top.remove(ctx)
+}

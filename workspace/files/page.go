@@ -34,11 +34,11 @@ func (p *derived) now(ctx context.Context) (text, versions string, ok bool, err 
 	if err != nil {
 		return "", "", false, err
 	}
-	notes, _, _, err := p.notes.now(ctx)
+	notes, versions, _, err := p.notes.now(ctx)
 	if err != nil {
 		return "", "", false, err
 	}
-	return above + p.mark + "\n" + notes, "", true, nil
+	return above + p.mark + "\n" + notes, versions, true, nil
 }
 
 // cut is a page above and below its mark.

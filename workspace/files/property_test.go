@@ -25,6 +25,7 @@ type play struct {
 	removed map[string]bool // words that somebody took away on purpose
 	wrote   []string        // words of people
 	log     []string
+	old     perdure.Store      // a backup; nil: there is none
 	dirty   [2]map[string]bool // what each person edited since the last sync, as a watcher is told; nil: anything
 }
 
@@ -234,6 +235,26 @@ func (p *play) gits(i int) {
 	}
 }
 
+// restores makes a backup of the store, or puts back the one there is.
+func (p *play) restores() {
+	if p.old == nil {
+		p.say("backup")
+		p.old = p.people[0].w.backup()
+		return
+	}
+	p.say("the store is put back")
+	for i, who := range p.people {
+		who.over(i, p.old)
+		p.dirty[i] = nil
+	}
+	w := p.people[0].w
+	agent, err := w.open(2).For(p.t.Context(), w.agent)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.agent, p.old = agent, nil
+}
+
 // all is all texts in a folder.
 func (p *person) all() string {
 	all := ""
@@ -309,7 +330,10 @@ func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 				needGit(t)
 				p.people[0].Git, kinds = true, 5
 			}
-			for range 30 {
+			for n := range 30 {
+				if seed%3 == 0 && (n == 8 || n == 20) {
+					p.restores()
+				}
 				switch i := p.r.IntN(2); p.r.IntN(kinds) {
 				case 0:
 					p.agentWrites()

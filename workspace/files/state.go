@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 
 	_ "modernc.org/sqlite" // the driver of files.db
 
@@ -128,9 +129,30 @@ func (s *State) folder(ctx context.Context, dir string, agent perdure.AgentID) (
 type record struct {
 	path     string
 	base     *string // the text that was projected, or taken in, last; nil: none
-	versions string  // of its document then
+	versions string  // of its document then; after unsettled: base is not their text, but memory had both
 	incoming *string // a text that is being taken in
 	outgoing *string // a text that is being projected
+
+	lost bool // memory does not hold its versions, so that nothing is known of what the file was made of
+}
+
+// unsettled begins the versions of a record whose base is another text than theirs.
+const unsettled = "~"
+
+// names are the versions that a record rests on.
+func (r *record) names() (all []perdure.Hash) {
+	const size = len(perdure.Hash{})
+	for name := range slices.Chunk([]byte(r.versions[len(r.versions)%size:]), size) { // the rest is unsettled
+		all = append(all, perdure.Hash(name))
+	}
+	return all
+}
+
+// disown forgets what was projected, if memory has lost it: the file is all there is.
+func (r *record) disown() {
+	if r.lost {
+		r.base, r.versions, r.outgoing = nil, "", nil
+	}
 }
 
 // records are what is known of the files of a folder, by path.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -114,6 +115,9 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{},
 		parts: map[string]bool{}}
 	err := s.gather(ctx)
+	if err == nil {
+		err = s.findLost(ctx)
+	}
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -183,6 +187,27 @@ func (s *syncing) some(ctx context.Context, docs []*workspace.Document) error {
 		}
 		s.records[file] = r
 	}
+	return nil
+}
+
+// findLost finds the files that were made of versions which memory does not hold.
+func (s *syncing) findLost(ctx context.Context) error {
+	var names []perdure.Hash
+	for file, r := range s.records {
+		if r.versions != s.current[file] {
+			names = append(names, r.names()...)
+		}
+	}
+	lost, err := s.Reader.Lost(ctx, names)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	for _, r := range s.records {
+		r.lost = slices.ContainsFunc(r.names(), func(name perdure.Hash) bool { return lost[name] })
+	}
+	s.report.Notes = append(s.report.Notes, fmt.Sprintf("memory does not hold %s that this folder was made of: its "+
+		"store was put back to an earlier copy, or is another; nothing is taken out of the files, and what they say "+
+		"is taken in", view.Several(int64(len(lost)), "version")))
 	return nil
 }
 
@@ -260,7 +285,10 @@ func (s *syncing) all(ctx context.Context) error {
 	return nil
 }
 
+// follows reports whether a file is one that memory always has.
+func follows(name string) bool { return name == progressName || name == errorsName }
+
 // isPage reports whether a file is one that follows from others.
 func isPage(name string) bool {
-	return name == progressName || name == errorsName || name == learnedName
+	return follows(name) || name == learnedName
 }

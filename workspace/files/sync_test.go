@@ -209,6 +209,22 @@ func TestRemovedFilesArePutBack(t *testing.T) {
 		t.Errorf("in memory: %v", err)
 	}
 	p.still()
+	p.write("agents/coder/learnings/2026-11.md", "- it rains\n")
+	p.sync()
+	for _, name := range []string{learnedName, progressName} {
+		if err := os.Remove(p.file(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.sync()
+	if got := did(r, Deleted); !slices.Equal(got, []string{learnedName}) {
+		t.Errorf("deleted: %v", r.Changes)
+	}
+	if got := did(r, PutBack); !slices.Equal(got, []string{progressName}) ||
+		strings.Contains(r.Changes[1].Why, "--delete") {
+		t.Errorf("put back: %v", r.Changes)
+	}
+	p.still()
 	p.write("agents/coder/b.md", "b\n")
 	p.sync()
 	if _, err := p.Reader.Remove(t.Context(), "agents/coder/b.md", nil, nil); err != nil {
