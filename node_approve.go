@@ -69,7 +69,7 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	}
 	q := &f.Asks[i]
 	switch x := q.Verdict.Expires; {
-	case n.Trust != nil && n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
+	case n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
 		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that "+
 			"is not taken where the agent runs", ErrDenied, a.called()),
 			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with "+
@@ -78,7 +78,7 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered",
 			digest.Short(), a.called()),
 			"its memory is not what was signed: see perdure verify "+a.ID().Short())
-	case n.Trust != nil && n.trust().Counts(a) != nil && n.trust().MayAnswer(f, q, by) &&
+	case n.trust().Counts(a) != nil && n.trust().MayAnswer(f, q, by) &&
 		!n.trust().MayAnswerAway(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, whose key is %s, and the answer of key %s would not count "+
 			"where it runs", ErrDenied, a.called(), f.whom(q), f.answersAway(), by.Short()),

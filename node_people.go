@@ -133,6 +133,9 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 	if err != nil {
 		return nil, err
 	}
+	if err := n.heeds(a, &ev); err != nil {
+		return nil, err
+	}
 	if ev.By == "" {
 		ev.By, _ = ctx.Value(speakerKey{}).(string)
 	}
@@ -153,6 +156,21 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 		n.relist(ctx, id)
 	}
 	return e, nil
+}
+
+// heeds refuses what is said to an agent that is held here. It would not let the agent do anything here, and where the
+// agent lives, in this store or where it came from, the entry of a key that nobody there trusts would hold it. An
+// approval is judged by itself.
+func (n *Node) heeds(a *Agent, ev *Event) error {
+	if _, answers := ev.Notice.(Approval); answers {
+		return nil
+	}
+	why := n.trust().Counts(a)
+	if why == nil {
+		return nil
+	}
+	return WithHint(fmt.Errorf("%w: %s is held here: %w", ErrDenied, a.called(), why),
+		"look at it, and admit it first: perdure resume "+a.ID().Short())
 }
 
 // pausedAs is the entry by which a key paused the agent as an event says, if that still stands and is not long ago.

@@ -70,7 +70,7 @@ func (h *Home) copy(ctx context.Context, source *Home, from, to perdure.Store, a
 	defer h.Progressed("", 0, 0)
 	for i, one := range all {
 		h.Progressed("copy agents", int64(i), int64(len(all)))
-		entries, err := source.copyOne(ctx, from, to, one.Agent)
+		entries, err := source.copyOne(ctx, from, to, &one)
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
@@ -107,7 +107,8 @@ func differ(ctx context.Context, from, to perdure.Store) error {
 
 // copyOne copies an agent from a store of this home, and returns how many entries were verified; none: it was there
 // already.
-func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, id perdure.AgentID) (int64, error) {
+func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, one *perdure.Listing) (int64, error) {
+	id := one.Agent
 	want, err := from.Heads(ctx, id)
 	if err != nil {
 		return 0, err
@@ -122,7 +123,7 @@ func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, id perdure.A
 		return 0, err
 	case err == nil && slices.Equal(have, want):
 		if there, err := perdure.DepthOf(ctx, to, id); err != nil || there == perdure.Full || there == depth {
-			return 0, err
+			return 0, errors.Join(err, completed(ctx, to, one))
 		}
 	}
 	if err := h.leaves(ctx, from, id); err != nil {
@@ -137,6 +138,18 @@ func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, id perdure.A
 		return 0, err
 	}
 	return got.Entries, arrivedWhole(ctx, to, id, want)
+}
+
+// completed writes the line about an agent that was copied, if whoever copied it was killed before.
+func completed(ctx context.Context, to perdure.Store, one *perdure.Listing) error {
+	if listed(ctx, to, one) {
+		return nil
+	}
+	a, err := perdure.Load(ctx, to, one.Agent)
+	if err != nil {
+		return err
+	}
+	return relist(ctx, to, a)
 }
 
 // write puts a memory into a store: on top of what is there, or, of one of which more is there now, in its place.

@@ -77,6 +77,7 @@ type Home struct {
 	Loose          bool            // the store was named by its file: the folder is whatever that is in
 	located, Fresh bool            // whether the home had been looked for, and was empty then
 	begun          bool            // the folder was made by Begin
+	policies       []string        // files of the policy of a node that goes by others than the home's
 
 	InFile string // the file that UseFor was given in the place of an agent's name; "": it was given a name
 	Filed  string // that name, as commands have it

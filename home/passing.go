@@ -76,6 +76,9 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 		return "only a part of its memory is here: " + depth.Words(), nil
 	}
 	a, err := d.Load(ctx, id)
+	if err == nil && !d.Home.Looks {
+		err = relist(ctx, d.Store, a)
+	}
 	if err != nil {
 		return "", err
 	}

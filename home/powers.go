@@ -64,6 +64,9 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Policies) > 0 && h.policies == nil { // who comes to the node is judged as what it does
+		h.policies = p.Policies
+	}
 	set, err := p.Policy(h)
 	if err != nil {
 		return nil, err
@@ -315,9 +318,13 @@ func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 	return classes, hints, nil
 }
 
-// Policy is what the flags name, else the policies beside the store, else the built-in one.
+// Policy is what the flags name, else what the node of this process was given, else the policies beside the store, else
+// the built-in one.
 func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 	paths := p.Policies
+	if len(paths) == 0 {
+		paths = h.policies
+	}
 	if len(paths) == 0 && h.Dir != "" {
 		found, err := disk.Files(filepath.Join(h.Dir, PolicyDir), ".cedar")
 		if err != nil {

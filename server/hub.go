@@ -225,11 +225,24 @@ func (t *topic) restart(ctx context.Context) error {
 		t.scribe.begin(ctx, t.id, w.Told())
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.edition = edition{feed, t.edition.n + 1}
 	t.row, t.size, t.start, t.end, t.ended = nil, 0, end.Cursor, end, ended
 	t.wake()
+	t.mu.Unlock()
+	t.finish(ctx) // it may have ended while it was read: no other entry would say so
 	return nil
+}
+
+// finish says that the agent has ended, if it has.
+func (t *topic) finish(ctx context.Context) {
+	if t.id.IsZero() || t.ended || !t.hasEnded(ctx) {
+		return
+	}
+	t.take(ctx) // it may have ended after it was read: that it has is said after the last entry
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	t.wake()
 }
 
 // after is what arrived after a place.
@@ -267,14 +280,9 @@ func (t *topic) refresh(ctx context.Context) {
 		_ = t.restart(ctx) // it is tried again with the next change
 		return
 	}
-	if ends := t.take(ctx); t.id.IsZero() || !ends || t.ended || !t.hasEnded(ctx) {
-		return
+	if t.take(ctx) {
+		t.finish(ctx)
 	}
-	t.take(ctx) // it may have ended after it was read: that it has is said after the last entry
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	t.wake()
 }
 
 // take takes in what has arrived, and reports whether the agent may have ended by it.

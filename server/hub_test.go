@@ -115,3 +115,56 @@ func TestLittleIsTakenForAReaderAtATime(t *testing.T) {
 		t.Errorf("the store ends at %v, the row at %v", r.place, topic.end)
 	}
 }
+
+// endingStore has something happen before one of the reads of a memory.
+type endingStore struct {
+	*perdure.MemStore
+	left int // reads before it
+	then func()
+}
+
+func (s *endingStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	if s.left--; s.left == 0 {
+		s.then()
+	}
+	return s.MemStore.Entries(ctx, id, after)
+}
+
+// Whenever an agent ends, while a topic begins or before or after, those who follow are told so after its last entry.
+func TestWheneverAnAgentEndsThatIsTold(t *testing.T) {
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	during := 0
+	for reads := 1; ; reads++ {
+		s := &endingStore{MemStore: new(perdure.MemStore)}
+		n := &perdure.Node{Store: s.MemStore, Key: key}
+		a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "end"},
+			Charter: perdure.Charter{Scope: "acme"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.left, s.then = reads, func() {
+			if _, err := n.Cancel(context.WithoutCancel(t.Context()), a.ID(), "over"); err != nil {
+				t.Error(err)
+			}
+		}
+		topic := newTopic(&home.Desk{Home: new(home.Home), Store: s, Node: n}, a.ID())
+		if err := topic.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.left > 0 { // it did not end meanwhile
+			break
+		}
+		close(topic.ready)
+		topic.refresh(t.Context())
+		if during++; !topic.ended {
+			t.Errorf("it ended before read %d, and nobody is told", reads)
+		}
+	}
+	if during == 0 {
+		t.Error("it never ended while the topic began")
+	}
+}

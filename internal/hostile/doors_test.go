@@ -176,7 +176,7 @@ func TestFoundHomeDecidesNothingUnasked(t *testing.T) {
 	mallory, p := newPlace(t), newPlace(t)
 	mallory.ok("new", "pay", "--name", "weather")
 	mallory.ok("export", "weather", mallory.path("moved.agent"), "--move") // so that a copy of the home may pay,
-	must(t, os.Remove(mallory.path(".perdure", "store.db-place")))         // which is not to know that it is one
+	must(t, os.Truncate(mallory.path(".perdure", "store.db-place"), 32))   // which is not to know that it is one
 	must(t, os.Remove(mallory.path(".perdure", "places")))
 	must(t, os.Mkdir(mallory.path(".perdure", "policies"), 0o700))
 	mallory.copy("open.cedar", ".perdure/policies/open.cedar")

@@ -139,7 +139,7 @@ func (s Serve) begin(ctx context.Context, h *home.Home, store perdure.Store, dir
 	ctx, stop := context.WithCancel(ctx)
 	none := slog.New(slog.DiscardHandler)
 	ours := &server.Server{Desk: &home.Desk{Home: h, Store: store, Node: n}, Requests: requests, Log: none,
-		Limits: server.Limits{Rate: 1e9, Burst: 1e9, Streams: s.Readers + 10}}
+		Limits: server.Limits{Rate: 1e9, Burst: 1e9, Streams: 4 * (s.Readers + 10)}} // one visitor has a quarter
 	bare, err := newBare(dir)
 	if err != nil {
 		stop()
@@ -369,6 +369,9 @@ func (s Serve) read(ctx context.Context, w *serveWorld, tail string, ready *sync
 		return err
 	}
 	defer func() { _ = res.Body.Close() }() // it is cut off
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("a reader got %s", res.Status)
+	}
 	in := bufio.NewScanner(res.Body)
 	in.Buffer(make([]byte, 4<<10), 1<<20)
 	for next := 0; next < s.Events && in.Scan(); {
