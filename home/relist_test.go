@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/home"
 )
 
-// Whoever copied an agent, or had it pass, was killed before the line about it was written. Whoever does it again writes
-// the line, though there is nothing left to pass.
+// Whoever copied an agent, or had it pass, was killed before the line about it was written. Whoever does it again
+// writes the line, though there is nothing left to pass.
 func TestWhoPassesAnAgentAgainWritesTheLineThatIsMissing(t *testing.T) {
 	from, _ := newHome(t)
 	id := made(t, from, "a")["a"]

@@ -98,6 +98,8 @@ func readableValue(v reflect.Value) any {
 // readableLeaf is a value that is one word for people, if it is.
 func readableLeaf(v any) (any, bool) {
 	switch x := v.(type) {
+	case object: // it is readable already
+		return x, true
 	case perdure.Data:
 		if x == nil {
 			return nil, true
