@@ -36,13 +36,13 @@ func TestAFieldIsWrittenOnce(t *testing.T) {
 // What is readable already stays as it is: differences hold values that were made readable.
 func TestADifferenceIsReadAsItIs(t *testing.T) {
 	type part struct {
-		Name string `canon:"1,name"`
+		Name string `json:"name"`
 	}
 	type whole struct {
-		Parts []part `canon:"1,parts"`
+		Parts []part `json:"parts,omitempty"`
 	}
-	found := view.Compare(view.Readable(whole{}), view.Readable(whole{[]part{{"a"}, {"b"}}}))
-	got, err := view.ReadableJSON(found)
+	found := Compare(Readable(whole{}), Readable(whole{[]part{{"a"}, {"b"}}}))
+	got, err := ReadableJSON(found)
 	if want := `[{"path":"parts","to":[{"name":"a"},{"name":"b"}]}]`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
