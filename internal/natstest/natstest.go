@@ -153,8 +153,9 @@ func Start(t testing.TB, options ...Option) *Server {
 	return s
 }
 
-// Begin starts a server again that was stopped or killed, at the same ports.
-func (s *Server) Begin() error {
+// Begin starts a server again that was stopped or killed, at the same ports; options change how it is set up.
+func (s *Server) Begin(options ...Option) error {
+	s.set.take(options)
 	text, err := json.Marshal(s.set)
 	if err != nil {
 		return err

@@ -191,14 +191,12 @@ type streamInfo struct {
 		Name     string `json:"name"`
 		Leader   string `json:"leader"`
 		Replicas []struct {
-			Name    string `json:"name"`
-			Offline bool   `json:"offline"`
+			Name string `json:"name"`
 		} `json:"replicas"`
 	} `json:"cluster"`
 }
 
-// servers are the names of those that keep a copy. One that is down acknowledges nothing, and cannot be asked how it is
-// set up.
+// servers are the names of those that keep a copy, also of those that are down.
 func (i *streamInfo) servers() (out []string) {
 	if i.Cluster == nil {
 		return nil
@@ -207,9 +205,7 @@ func (i *streamInfo) servers() (out []string) {
 		out = append(out, i.Cluster.Leader)
 	}
 	for _, r := range i.Cluster.Replicas {
-		if !r.Offline {
-			out = append(out, r.Name)
-		}
+		out = append(out, r.Name)
 	}
 	return out
 }

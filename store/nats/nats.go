@@ -7,7 +7,7 @@
 //
 // Every message names the one before it, and what it holds is checked when it is read: what the servers lose is
 // noticed and never served. What Append and Put acknowledge has been written as the servers are set up to: a store
-// refuses servers that do not say that they sync always, unless it is told to be unsafe (see Parse).
+// refuses servers that do not sync always, and most must say that they do, unless it is told to be unsafe (see Parse).
 //
 // When an answer is lost in the middle of a write, the store asks: a write that had been stored is acknowledged, one
 // that had not been is made again. It can be made twice by no one, since sequences are compared.
@@ -33,8 +33,9 @@ type Options struct {
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused
 	Patience time.Duration  // how long a call waits for servers that cannot be reached; zero: DefaultPatience
-	// Waits is told that Open waits for servers that cannot be reached; nil: nobody is.
-	Waits func(text string)
+	// Note is told that Open waits for servers that cannot be reached, and which did not say how they are set up; nil:
+	// nobody is.
+	Note func(text string)
 }
 
 // DefaultPatience is how long a call waits for servers that cannot be reached: the election of a leader is shorter.
@@ -81,8 +82,8 @@ var (
 )
 
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses servers that are too
-// old or do not say that they sync always, and a store of a newer version. If none can be reached, it waits for one, as
-// long as Patience says and for 15 seconds at most.
+// old or do not sync always, a store of which fewer than most servers say that they do, and one of a newer version. If
+// none can be reached, it waits for one, as long as Patience says and for 15 seconds at most.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	name, err := Parse(url)
 	if err != nil {
@@ -114,7 +115,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 // meet connects, looks at the servers and at the streams, and makes those that are missing.
 func (s *Store) meet(ctx context.Context, o Options) error {
-	if err := s.reach(ctx, o.Waits); err != nil {
+	if err := s.reach(ctx, o.Note); err != nil {
 		return err
 	}
 	if err := s.server.ask(ctx, s); err != nil {
@@ -123,7 +124,13 @@ func (s *Store) meet(ctx context.Context, o Options) error {
 	if err := s.prepare(ctx, !o.Existing && !o.Look); err != nil {
 		return err
 	}
-	return s.server.durable(ctx, s)
+	if err := s.server.durable(ctx, s); err != nil {
+		return err
+	}
+	if text := s.Durability().Unknown(); text != "" && !s.name.Unsafe && o.Note != nil {
+		o.Note(text)
+	}
+	return nil
 }
 
 // Label names the store for people. It has no password in it.

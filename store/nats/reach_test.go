@@ -20,7 +20,7 @@ func TestOpeningWaitsForAServerThatRestarts(t *testing.T) {
 	}
 	server.Kill()
 	told := ""
-	s, err := Open(t.Context(), server.URL("agents"), Options{Existing: true, Waits: func(text string) {
+	s, err := Open(t.Context(), server.URL("agents"), Options{Existing: true, Note: func(text string) {
 		told += text
 		if err := server.Begin(); err != nil {
 			t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -66,7 +67,8 @@ func (v *server) syncsHere(ctx context.Context, s *Store) error {
 	return v.demand(ctx, s, []string{s.conn.ConnectedServerName()})
 }
 
-// durable refuses servers of which not all that keep the log sync always.
+// durable refuses servers that do not sync always. Of those that keep the log most must say that they do: while the
+// others are gone, nothing is acknowledged without these.
 func (v *server) durable(ctx context.Context, s *Store) error {
 	if len(v.names) == 0 { // not a cluster
 		v.names = []string{s.conn.ConnectedServerName()}
@@ -80,43 +82,75 @@ const unsafeCosts = "or accept it as it is with ?unsafe=1 in the URL: a power cu
 
 func (v *server) demand(ctx context.Context, s *Store, names []string) error {
 	said := s.syncs(ctx, names)
+	var silent []string
 	v.synced = nil
 	for _, name := range names {
 		always, known := said[name]
 		switch {
 		case always:
 			v.synced = append(v.synced, name)
-		case s.name.Unsafe:
-		case known:
+		case !known:
+			silent = append(silent, name)
+		case !s.name.Unsafe:
 			return perdure.WithHint(
 				fmt.Errorf("server %s does not sync always: it loses what it acknowledged when its power is cut", name),
 				"set sync_interval: always in the jetstream block of its configuration; "+unsafeCosts)
-		default:
-			return perdure.WithHint(
-				fmt.Errorf("server %s does not say whether it syncs always: only its monitoring tells", name),
-				"name where it answers with ?monitor=http://HOST:8222 (once per server); "+unsafeCosts)
 		}
 	}
-	return nil
+	if s.name.Unsafe || 2*len(v.synced) > len(names) {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("server %s does not say whether it syncs always: it is down, or its monitoring "+
+		"is not known, and only that tells", strings.Join(silent, " and ")),
+		"start it, and name where it answers with ?monitor=http://HOST:8222 (once per server); "+unsafeCosts)
 }
 
 // pingTime is how long servers have to say how they are set up.
 const pingTime = 2 * time.Second
 
-// syncs asks servers whether they sync always: those whose system account is open to this one, and the monitors.
+// syncs asks servers whether they sync always: those whose system account is open to this one, and the monitors. All
+// are asked at once: one that takes a question and never answers keeps no other from being heard.
 func (s *Store) syncs(ctx context.Context, names []string) map[string]bool {
-	out := map[string]bool{}
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
-	defer cancel()
-	s.askMonitors(ctx, out)
-	if slices.ContainsFunc(names, func(n string) bool { _, known := out[n]; return !known }) {
-		s.askSystem(ctx, names, out)
+	said := make(chan setting)
+	var group sync.WaitGroup
+	group.Go(func() { s.askSystem(ctx, said) })
+	for _, at := range s.name.monitors {
+		group.Go(func() { askMonitor(ctx, at, said) })
+	}
+	go func() {
+		group.Wait()
+		close(said)
+	}()
+	out := map[string]bool{}
+	missing := func(name string) bool { _, known := out[name]; return !known }
+	for one := range said {
+		if out[one.server] = one.always; !slices.ContainsFunc(names, missing) {
+			break
+		}
+	}
+	cancel()
+	for range said { // until nobody asks any more
 	}
 	return out
 }
 
+// setting is how a server says that it is set up.
+type setting struct {
+	server string
+	always bool // it syncs always
+}
+
+// tell passes on what a server said, while anybody listens.
+func (v setting) tell(ctx context.Context, said chan<- setting) {
+	select {
+	case said <- v:
+	case <-ctx.Done():
+	}
+}
+
 // askSystem asks every server over NATS, which answers where the operator exports that to this account.
-func (s *Store) askSystem(ctx context.Context, names []string, out map[string]bool) {
+func (s *Store) askSystem(ctx context.Context, said chan<- setting) {
 	answers := make(chan *client.Msg, 64)
 	inbox := s.conn.NewInbox()
 	sub, err := s.conn.ChanSubscribe(inbox, answers)
@@ -127,7 +161,7 @@ func (s *Store) askSystem(ctx context.Context, names []string, out map[string]bo
 	if err := s.conn.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, nil); err != nil {
 		return
 	}
-	for slices.ContainsFunc(names, func(n string) bool { _, known := out[n]; return !known }) {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -144,24 +178,22 @@ func (s *Store) askSystem(ctx context.Context, names []string, out map[string]bo
 				} `json:"data"`
 			}
 			if json.Unmarshal(m.Data, &got) == nil && got.Server.Name != "" {
-				out[got.Server.Name] = got.Data.Config.Always
+				setting{got.Server.Name, got.Data.Config.Always}.tell(ctx, said)
 			}
 		}
 	}
 }
 
-// askMonitors asks the monitors that the URL names.
-func (s *Store) askMonitors(ctx context.Context, out map[string]bool) {
+// askMonitor asks a monitor that the URL names.
+func askMonitor(ctx context.Context, at string, said chan<- setting) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	for _, at := range s.name.monitors {
-		if name, always, err := askMonitor(ctx, transport, at); err == nil {
-			out[name] = always
-		}
+	if name, always, err := readMonitor(ctx, transport, at); err == nil {
+		setting{name, always}.tell(ctx, said)
 	}
 }
 
-func askMonitor(ctx context.Context, t *http.Transport, at string) (name string, always bool, err error) {
+func readMonitor(ctx context.Context, t *http.Transport, at string) (name string, always bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(at, "/")+"/varz", nil)
 	if err != nil {
 		return "", false, err
@@ -200,16 +232,33 @@ func (s *Store) Durability() Durability {
 	return Durability{s.server.replicas, s.server.names, s.server.synced}
 }
 
+// Silent are the servers that did not say whether they sync always, or that they do.
+func (d Durability) Silent() []string {
+	return slices.DeleteFunc(slices.Clone(d.Servers), func(name string) bool { return slices.Contains(d.Synced, name) })
+}
+
+// Unknown says which servers did not say that they sync always; empty: all did.
+func (d Durability) Unknown() string {
+	if len(d.Silent()) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s did not say whether it syncs always: it is down, or its monitoring is not known; the store "+
+		"is used with the others, %s, which do", strings.Join(d.Silent(), " and "), strings.Join(d.Synced, " and "))
+}
+
 // Survives says it for people.
 func (d Durability) Survives() string {
-	always := len(d.Synced) == len(d.Servers)
+	silent, most := strings.Join(d.Silent(), " and "), 2*len(d.Synced) > len(d.Servers)
 	switch {
-	case !always && d.Replicas > 1:
+	case silent != "" && !most && d.Replicas > 1:
 		return fmt.Sprintf("the loss of a minority of %d servers, not a power cut of all of them (not every server "+
 			"says that it syncs always)", d.Replicas)
-	case !always:
+	case silent != "" && !most:
 		return "kill -9 of this program and of the server, not a power cut (the server does not say that it syncs " +
 			"always)"
+	case silent != "":
+		return fmt.Sprintf("kill -9, the loss of a minority of %d servers, and a power cut if %s syncs always, too: "+
+			"it did not say", d.Replicas, silent)
 	case d.Replicas > 1:
 		return fmt.Sprintf("kill -9, a power cut, and the loss of a minority of %d servers (sync_interval: always)",
 			d.Replicas)

@@ -2,11 +2,13 @@ package nats
 
 import (
 	"errors"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/natstest"
 )
 
@@ -52,6 +54,62 @@ func TestServersThatDoNotSyncAlwaysAreRefused(t *testing.T) {
 			t.Errorf("a refused server was written to: %v", err)
 		}
 	}
+}
+
+// TestAMajorityThatSyncsAlwaysOpensTheStore opens a store of three servers while one is down, while the monitor of one
+// takes questions and never answers, and while one is back and does not sync any more.
+func TestAMajorityThatSyncsAlwaysOpensTheStore(t *testing.T) {
+	c := natstest.StartCluster(t, 3)
+	s := open(t, c.URL("most"), Options{Patience: patient})
+	w := enginetest.NewWriter(t, s)
+	if survives := s.Survives(); !strings.Contains(survives, "a power cut, and the loss of a minority") {
+		t.Errorf("with all servers: %s", survives)
+	}
+	deaf, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // as a machine that has lost its power
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	var hosts, monitors []string
+	for _, one := range c {
+		hosts, monitors = append(hosts, one.Addr()), append(monitors, one.Monitor())
+	}
+	monitors[0] = "http://" + deaf.Addr().String()
+	mostly := "nats://" + strings.Join(hosts, ",") + "/most?monitor=" + strings.Join(monitors, "&monitor=")
+	opensWithout(t, mostly, c[0].Name(), w)
+	c[0].Kill()
+	opensWithout(t, mostly, c[0].Name(), w)
+	opensWithout(t, c.URL("most"), c[0].Name(), w)
+
+	if err := errors.Join(c[0].Begin(natstest.Lax), c.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), c.URL("most"), Options{Patience: patient}); err == nil ||
+		!strings.Contains(err.Error(), "server "+c[0].Name()+" does not sync always") {
+		t.Errorf("with a server that does not sync: %v", err)
+	}
+}
+
+// opensWithout opens and uses a store of which one server says nothing: it is named, and what is not known is.
+func opensWithout(t *testing.T, url, silent string, w *enginetest.Writer) {
+	t.Helper()
+	var notes []string
+	note := func(text string) { notes = append(notes, text) }
+	s, err := Open(t.Context(), url, Options{Patience: patient, Note: note})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if len(notes) != 1 || !strings.Contains(notes[0], silent) {
+		t.Errorf("notes %q, want one that names %s", notes, silent)
+	}
+	if survives := s.Survives(); !strings.Contains(survives, "a power cut if "+silent) {
+		t.Errorf("%s is silent, and it survives %s", silent, survives)
+	}
+	if err := w.Write(t.Context(), t, s); err != nil {
+		t.Fatal(err)
+	}
+	w.Kept(t, s)
 }
 
 func TestNamesOfStores(t *testing.T) {
