@@ -41,7 +41,7 @@ func (d *Doctor) store() (newest perdure.Time) {
 // contents are what a doctor finds in a store.
 type contents struct {
 	witnessed   bool // the home knows which agents were here
-	survives    string
+	lasting     lasting
 	newest      perdure.Time
 	recent, all []perdure.Listing
 }
@@ -53,14 +53,19 @@ func (d *Doctor) opens(in *contents) {
 		done = ", every index rebuilt"
 	}
 	d.say("store", Well, "", "%s opens, %s%s", d.h.File, view.Several(int64(len(in.all)), "agent"), done)
-	if in.survives != "" {
-		d.say("durable", Well, "", "what is written survives %s", in.survives)
+	if in.lasting == nil {
+		return
 	}
+	health := Well
+	if !in.lasting.Lasts() {
+		health = Odd
+	}
+	d.say("durable", health, "", "what is written survives %s", in.lasting.Survives())
 }
 
 // inside looks at an open store: whether it takes entries, its index and files, and then its agents.
 func (d *Doctor) inside(ctx context.Context, s perdure.Store, in *contents) error {
-	in.survives = survivedBy(s)
+	in.lasting = lastingOf(s)
 	if err := writable(ctx, s); err != nil {
 		d.say("store", Unwell, d.storeFix(err), "%v", err)
 	}

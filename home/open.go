@@ -93,15 +93,19 @@ func (h *Home) settle(ctx context.Context) error {
 // patience is how long a command waits for another process that keeps the store from being written.
 const patience = 30 * time.Second
 
-// survivedBy is what the writes to a store survive as it was opened, where there is a choice.
-func survivedBy(s perdure.Store) string {
-	switch s := s.(type) {
-	case *sqlite.Store:
-		return s.Sync().Survives()
-	case interface{ Survives() string }:
-		return s.Survives()
+// lasting is what knows what acknowledged writes survive: in words, and whether a power cut is among it for certain.
+type lasting interface {
+	Survives() string
+	Lasts() bool
+}
+
+// lastingOf is what knows that of a store as it was opened; nil: there is no choice.
+func lastingOf(s perdure.Store) lasting {
+	if s, ok := s.(*sqlite.Store); ok {
+		return s.Sync()
 	}
-	return ""
+	l, _ := s.(lasting)
+	return l
 }
 
 // openFolder opens a folder of agents. Copies beside an agent join it as imports do: only with entries that count here.

@@ -27,7 +27,9 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		return v, now, err
 	}
 	v = view.Summarize(p.Agent, trust, h.KeyNames(), me, now)
-	v.Survives = survivedBy(s)
+	if l := lastingOf(s); l != nil {
+		v.Survives = l.Survives()
+	}
 	if set, err := new(Powers).Policy(h); err == nil { // whoever runs it is told why it does not load
 		v.Judge(set, p.Agent, now)
 	}

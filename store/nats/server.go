@@ -268,3 +268,6 @@ func (d Durability) Survives() string {
 
 // Survives says what an acknowledged write survives.
 func (s *Store) Survives() string { return s.Durability().Survives() }
+
+// Lasts reports whether that is a power cut for certain: all servers said that they sync always.
+func (s *Store) Lasts() bool { return len(s.Durability().Silent()) == 0 }

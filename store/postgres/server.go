@@ -149,6 +149,9 @@ func (d Durability) Survives() string {
 // Survives says what an acknowledged write survives.
 func (s *Store) Survives() string { return s.Durability().Survives() }
 
+// Lasts reports whether that is a power cut, too.
+func (s *Store) Lasts() bool { return s.server.fsync && s.server.sync != "off" }
+
 // Pooled reports whether a pooler stands before the server: then it is asked for news now and then instead of telling
 // them.
 func (s *Store) Pooled() bool { return s.server.pooled }

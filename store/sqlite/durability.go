@@ -28,6 +28,9 @@ func (s Sync) Survives() string {
 	return "kill -9 and a power cut (sync=full)"
 }
 
+// Lasts reports whether that is a power cut, too.
+func (s Sync) Lasts() bool { return s == Full }
+
 // pragma is the level as SQLite has it.
 func (s Sync) pragma() string { return "synchronous=" + strings.ToUpper(s.String()) }
 
