@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/internal/keeper"
 )
@@ -46,6 +48,25 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	if m.Scope != nil {
 		f.narrowScope(e, *m.Scope)
 	}
+}
+
+// sensible refuses a goal and a deadline that no agent can be made with, and a scope that is none.
+func (m *Mutate) sensible(now time.Time) error {
+	if m.Goal != nil && strings.TrimSpace(*m.Goal) == "" {
+		return errNoGoal
+	}
+	if m.Scope != nil {
+		if err := CheckScope(*m.Scope); err != nil {
+			return Invalid(err)
+		}
+	}
+	return m.Deadline.ahead("deadline", now)
+}
+
+// empty reports whether a mutation changes nothing, whatever its note says.
+func (m Mutate) empty() bool {
+	m.Note = ""
+	return reflect.ValueOf(m).IsZero()
 }
 
 // widens says what of a change asks for more than the agent has: of that nothing would come, since bounds only ever

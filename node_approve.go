@@ -10,8 +10,8 @@ import (
 )
 
 // Approve permits exactly the effect whose digest it is, which policy asks a person about, once. Expires is when that
-// lapses; zero: never. Somebody else's answer, or an earlier one of this key, is not overridden: then the error wraps
-// ErrConflict and says whose it was.
+// lapses; zero: never. A time that has passed is refused. Somebody else's answer, or an earlier one of this key, is not
+// overridden: then the error wraps ErrConflict and says whose it was.
 func (n *Node) Approve(ctx context.Context, id AgentID, digest Hash, expires Time, note string) (*Entry, error) {
 	return n.vote(ctx, id, Approval{Approve: true, Digest: digest, Expires: expires, Note: note})
 }
@@ -28,7 +28,7 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (e *Entry, err 
 	for range besideTries {
 		on := ctx
 		e, err = n.sayIn(ctx, id, func(a *Agent) (Event, context.Context, error) {
-			q, err := n.Votable(a, v.Digest, v.Approve)
+			q, err := n.answerable(a, n.Key.Key(), &v)
 			if err != nil {
 				return Event{}, nil, err
 			}
@@ -43,6 +43,15 @@ func (n *Node) vote(ctx context.Context, id AgentID, v Approval) (e *Entry, err 
 		}
 	}
 	return e, err
+}
+
+// answerable is the question that an answer of a key is to, if it would count now.
+func (n *Node) answerable(a *Agent, by Key, v *Approval) (*Asking, error) {
+	q, err := n.VotableBy(a, by, v.Digest, v.Approve)
+	if err == nil {
+		err = v.Expires.ahead("expiry", time.Now())
+	}
+	return q, err
 }
 
 // Votable is the question with this digest, if this answer of the node's key to it would count now. Until the effect

@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
+// An empty goal and a deadline that has passed are refused.
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
-	if err := n.init(); err != nil {
+	err := n.init()
+	if err == nil {
+		err = g.Intent.sensible(time.Now())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
 	}
 	at, err := n.here(ctx)
@@ -41,6 +47,24 @@ func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	return a, nil
 }
 
+// sensible refuses what nobody can mean an agent to be for: nothing, or something by a time that has passed.
+func (i *Intent) sensible(now time.Time) error {
+	if strings.TrimSpace(i.Goal) == "" {
+		return errNoGoal
+	}
+	return i.Deadline.ahead("deadline", now)
+}
+
+var errNoGoal = Invalid(errors.New("the goal is empty; say what the agent is for"))
+
+// ahead refuses a time that has passed, by what it is; none is ahead.
+func (t Time) ahead(what string, now time.Time) error {
+	if t == 0 || t.Go().After(now) {
+		return nil
+	}
+	return Invalid(fmt.Errorf("the %s %s has passed; name a later time", what, t))
+}
+
 // enclosed is the entries of a new agent: its genesis, and the texts of what its charter and intent name.
 func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 	entries := []*Entry{genesis}
@@ -63,7 +87,11 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 // first decision, going to sleep) share one commit. It returns once that is durable; the agent goes on when a node next
 // looks.
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
-	if err := n.fit(); err != nil {
+	err := n.fit()
+	if err == nil {
+		err = g.Intent.sensible(time.Now())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)
 	}
 	at, err := n.here(ctx)

@@ -26,6 +26,9 @@ func (n *Node) CreateOnce(ctx context.Context, g Genesis, inputs Data) (*Agent, 
 	if there, err := n.Load(ctx, a.ID()); !errors.Is(err, ErrNotFound) {
 		return there, err
 	}
+	if err := g.Intent.sensible(time.Now()); err != nil {
+		return nil, fmt.Errorf("create agent: %w", err)
+	}
 	// One of this name may have been here, and the store been put back to before: then this is an older copy of it.
 	_, err = n.store(ctx, a, a, func() error { return n.Store.Append(ctx, a.ID(), nil, entries...) })
 	switch {

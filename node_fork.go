@@ -72,6 +72,9 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if err := from.fold.checkFork(&g); err != nil {
 		return nil, nil, err
 	}
+	if err := g.Intent.sensible(time.Now()); err != nil {
+		return nil, nil, WithHint(err, "give the fork a goal and a deadline of its own: perdure fork --intent FILE")
+	}
 	d, err := DepthOf(ctx, n.Store, from.ID())
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, nil, err

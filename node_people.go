@@ -93,12 +93,19 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 }
 
 // Edit changes an agent from outside: what it is for, narrower bounds, and its state by name. Its advisor is told
-// before it proposes anything else.
+// before it proposes anything else. An empty goal, a deadline that has passed, wider bounds and an edit that names
+// nothing to change are refused.
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
 		if err := a.living(); err != nil {
 			return ev, err
+		}
+		if err := m.sensible(time.Now()); err != nil {
+			return ev, err
+		}
+		if m.empty() && len(set) == 0 {
+			return ev, Invalid(errors.New("say what to change, such as the goal, labels, tools or state"))
 		}
 		if err := a.fold.remakes(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)), "make another agent: perdure new")

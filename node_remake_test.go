@@ -33,7 +33,7 @@ func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
 				return perdure.Advice{Actions: acts[min(a.Fold().Turns, 2):][:1]}, nil
 			})},
 	}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a"},
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme", Depth: 2}})
 	if err != nil {
 		t.Fatal(err)

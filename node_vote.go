@@ -33,7 +33,7 @@ func (n *Node) PrepareVoteOf(ctx context.Context, id AgentID, by Key, name, mess
 	if err != nil {
 		return nil, err
 	}
-	q, err := n.VotableBy(a, by, v.Digest, v.Approve)
+	q, err := n.answerable(a, by, &v)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 	if err != nil {
 		return nil, false, err
 	}
-	q, err := n.VotableBy(a, last.Origin, v.Digest, v.Approve)
+	q, err := n.answerable(a, last.Origin, &v)
 	switch {
 	case err != nil:
 		if there := n.voted(ctx, a, last); there != nil {
@@ -150,7 +150,7 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 	}
 	if err == nil { // a node may have acted on what others answered meanwhile
 		open := func(a *Agent) error {
-			_, err := n.VotableBy(a, last.Origin, v.Digest, v.Approve)
+			_, err := n.answerable(a, last.Origin, &v)
 			if err != nil && n.voted(ctx, a, last) != nil {
 				return nil
 			}

@@ -190,9 +190,6 @@ func (d *Desk) Edit(
 	m perdure.Mutate,
 	set map[string]perdure.Data,
 ) (*Told, error) {
-	if len(view.Changed(&m)) == 0 && len(set) == 0 {
-		return nil, perdure.Invalid(errors.New("say what to change, such as the goal, labels, tools or state"))
-	}
 	return d.verb(ctx, v, VerbEdit, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
 		m.Labels = Relabelled(a.Fold().Intent.Labels, m.Labels)
 		return d.Node.Edit(ctx, a.ID(), m, set)

@@ -88,19 +88,15 @@ func (h *Home) Forked(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 
 // genesis is what the new agent begins with.
 func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdure.Genesis, err error) {
-	at, now := p.Agent.Heads()[0], time.Now()
+	at := p.Agent.Heads()[0]
 	if p.Entry != nil {
 		at = p.Entry.Name
 	}
 	g = p.Agent.Fold().ForkGenesis(at, f.Live)
 	if f.Over != nil {
-		if err := f.Over.putOver(&g, now); err != nil {
+		if err := f.Over.putOver(&g, time.Now()); err != nil {
 			return g, perdure.Invalid(fmt.Errorf("intent: %w", err))
 		}
-	}
-	if d := g.Intent.Deadline; d != 0 && !d.Go().After(now) {
-		return g, perdure.Invalid(fmt.Errorf("the deadline of %s, %s, has passed, and a fork would end at once; "+
-			"name another one in the intent of the fork", view.Called(p.Agent), d))
 	}
 	if f.Goal != "" {
 		g.Intent.Goal = f.Goal

@@ -218,7 +218,8 @@ func TestNotesOfAScopeAreForThoseWhoMayReadThemThere(t *testing.T) {
 				return err
 			}
 		}
-		notes, err := n.Create(ctx, perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: keeper.Workspace},
+		notes, err := n.Create(ctx, perdure.Genesis{
+			Intent:  perdure.Intent{Name: "notes", Goal: "be tested", Kind: keeper.Workspace},
 			Charter: perdure.Charter{Scope: "beta"}})
 		if err != nil {
 			return err

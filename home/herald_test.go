@@ -54,6 +54,7 @@ func newHeralded(t *testing.T, result error, acts ...perdure.Action) *heralded {
 
 func (x *heralded) run(i perdure.Intent) perdure.AgentID {
 	x.t.Helper()
+	i.Goal = "be tested"
 	a, err := x.n.Create(x.t.Context(), perdure.Genesis{Intent: i, Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		x.t.Fatal(err)
@@ -238,7 +239,7 @@ func TestEachLimitThatIsLowIsTold(t *testing.T) {
 	tokens, calls := int64(240), int64(5)
 	x := newHeralded(t, nil, pay(t, "1"), pay(t, "2"), pay(t, "3"), pay(t, "4"),
 		perdure.Sleep{Trigger: perdure.After{Millis: 1 << 40}})
-	a, err := x.n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop",
+	a, err := x.n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested",
 		Budget: &perdure.Budget{Tokens: &tokens, Calls: &calls}}, Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

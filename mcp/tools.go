@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,9 +114,6 @@ type startOut struct {
 
 func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut,
 	error) {
-	if strings.TrimSpace(in.Goal) == "" {
-		return nil, nil, perdure.Invalid(errors.New("say what the agent is for: goal is empty"))
-	}
 	scope, err := s.within(ctx, in.Scope)
 	if err != nil {
 		return nil, nil, err

@@ -40,7 +40,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) agent() perdure.AgentID {
 	w.t.Helper()
-	a, err := w.node.Create(w.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+	a, err := w.node.Create(w.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		w.t.Fatal(err)

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -190,9 +188,6 @@ func (s *Server) create(ctx context.Context, v *home.Visitor, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(f.Goal) == "" {
-		return nil, perdure.Invalid(errors.New("say what the agent is for: goal is empty"))
-	}
 	return writes[client.Created](
 		ctx,
 		s,
@@ -346,14 +341,6 @@ func (s *Server) edit(ctx context.Context, v *home.Visitor, in *telling[client.E
 // mutation is what an edit asks for.
 func mutation(in *client.Edit, now time.Time) (m perdure.Mutate, set map[string]perdure.Data, err error) {
 	m = perdure.Mutate{Goal: in.Goal, Kind: in.Kind, Scope: in.Scope, Depth: in.Depth, Labels: in.Labels, Note: in.Note}
-	if m.Goal != nil && strings.TrimSpace(*m.Goal) == "" {
-		return m, nil, errors.New("goal is empty; say what the agent is for")
-	}
-	if m.Scope != nil {
-		if err := perdure.CheckScope(*m.Scope); err != nil {
-			return m, nil, err
-		}
-	}
 	if in.Tools != nil {
 		m.Tools = append([]string{}, *in.Tools...)
 		slices.Sort(m.Tools)

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/trace"
 )
 
-// Changed are the fields a mutation names.
-func Changed(m *perdure.Mutate) []string {
+// changed are the fields a mutation names.
+func changed(m *perdure.Mutate) []string {
 	var names []string
 	for _, x := range []struct {
 		name  string
@@ -34,7 +34,7 @@ func Changed(m *perdure.Mutate) []string {
 
 // changedTo are the fields a mutation names, each with what it becomes.
 func changedTo(m *perdure.Mutate) []string {
-	texts := Changed(m)
+	texts := changed(m)
 	for i, name := range texts {
 		texts[i] += " to " + map[string]func() string{
 			"goal":     func() string { return Quoted(*m.Goal) },

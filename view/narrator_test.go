@@ -15,7 +15,7 @@ func TestANarratorForgetsDecisionsOfWhichNothingComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &perdure.Node{Store: new(perdure.MemStore), Key: key}
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "chat"},
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "chat", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ func TestAPersonsAnswerIsForOneAgent(t *testing.T) {
 	s.asksFirst = true
 	var ids []perdure.AgentID
 	for range 2 {
-		a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+		a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 			Charter: perdure.Charter{Scope: "acme"}})
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestAPersonsAnswerIsForOneAgent(t *testing.T) {
 func TestAHookOfSomebodyWhoseKeyWasRevokedAnswersNothing(t *testing.T) {
 	s := newShop(t)
 	s.asksFirst = true
-	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func (s *shop) load(id perdure.AgentID) *perdure.Fold {
 // asking is an agent that asks whether it may pay.
 func (s *shop) asking() (perdure.AgentID, perdure.Hash) {
 	s.t.Helper()
-	a, err := s.node.Create(s.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+	a, err := s.node.Create(s.t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		s.t.Fatal(err)
@@ -430,7 +430,7 @@ func TestAMessageApprovesNothingOfAnotherAgent(t *testing.T) {
 func TestAnAnswerThatComesAgainApprovesNothing(t *testing.T) {
 	s := newShop(t)
 	s.asksFirst = true
-	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func TestAKilledServerLosesAndRepeatsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = n.Store.Close() }()
-	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop"},
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "shop", Goal: "be tested"},
 		Charter: perdure.Charter{Scope: "acme"}})
 	if err != nil {
 		t.Fatal(err)

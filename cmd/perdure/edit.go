@@ -1,17 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/view"
 )
 
 func editCommand() *cobra.Command {
@@ -70,14 +67,6 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 			*to.to = to.from
 		}
 	}
-	if m.Goal != nil && strings.TrimSpace(*m.Goal) == "" {
-		return m, nil, errors.New("--goal is empty; say what the agent is for")
-	}
-	if m.Scope != nil {
-		if err := perdure.CheckScope(*m.Scope); err != nil {
-			return m, nil, err
-		}
-	}
 	if given("depth") {
 		m.Depth = e.depth
 	}
@@ -101,9 +90,6 @@ func (e *edits) change(c *cobra.Command, now time.Time) (perdure.Mutate, map[str
 		return m, nil, err
 	}
 	set, err := home.Assignments(*e.set)
-	if err == nil && len(view.Changed(&m)) == 0 && len(set) == 0 {
-		err = errors.New("say what to change, such as --goal, --label, --tool or --set")
-	}
 	return m, set, err
 }
 

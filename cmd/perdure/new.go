@@ -117,11 +117,7 @@ func intentOf(c *cobra.Command, file string, args []string) (home.IntentFile, er
 	if len(args) > 0 {
 		return home.IntentFile{}, perdure.Invalid(errors.New("the goal is in the file; leave the argument out"))
 	}
-	f, err := readIntent(c, file)
-	if err == nil && strings.TrimSpace(f.Goal) == "" {
-		err = perdure.Invalid(fmt.Errorf("intent %s has no goal; write `goal: …`", file))
-	}
-	return f, err
+	return readIntent(c, file)
 }
 
 // readIntent reads an intent file.
