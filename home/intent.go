@@ -19,6 +19,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/yamltext"
+	"github.com/perdure/perdure/view"
 )
 
 // IntentFile is an intent as people write it, in YAML or JSON.
@@ -129,6 +130,9 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 	if err := checkScope(g.Charter.Scope); err != nil {
 		return g, err
 	}
+	if strings.Contains(f.Advisor, ":") {
+		return g, notAName(f.Advisor)
+	}
 	if f.Depth < 0 {
 		return g, fmt.Errorf("depth %d: want 0 or more generations", f.Depth)
 	}
@@ -156,6 +160,14 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 		g.Intent.TTL = ttl.Milliseconds()
 	}
 	return g, nil
+}
+
+// notAName refuses the source of an advisor where its name is wanted: no node has an advisor of such a name.
+func notAName(source string) error {
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("advisor %s: that is a source, and an agent names its advisor",
+		view.Quoted(source))),
+		"leave it out, and run the agent with --advisor "+source+"; or name the advisor in node.yaml, "+
+			"advisors: {NAME: \""+source+"\"}, and say --advisor NAME here")
 }
 
 // keysOf are the keys of people who are something to an agent; nil for none.

@@ -35,7 +35,7 @@ func newCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, near := agents.(home.Near); near && term.IsTerminal(c.ErrOrStderr()) {
+		if _, near := agents.(home.Near); near && (f.Advisor != "" || term.IsTerminal(c.ErrOrStderr())) {
 			for _, lacks := range h.Lacks(c.Context(), &f) {
 				note(c, "%s", lacks)
 			}
@@ -57,7 +57,7 @@ func newFlags(c *cobra.Command) *intentFlags {
 	i, f := new(intentFlags), c.Flags()
 	f.StringVar(&i.Name, "name", "", "what to call the agent")
 	f.StringVar(&i.Kind, "kind", "", "what kind of agent it is")
-	f.StringVar(&i.Advisor, "advisor", "", "the advisor that proposes what it does")
+	f.StringVar(&i.Advisor, "advisor", "", "the advisor that proposes what it does, by its name in node.yaml")
 	f.StringVar(&i.Scope, "scope", "", "where it belongs, a path such as acme/ops (default home)")
 	f.StringVar(&i.Deadline, "deadline", "", "when it must have ended: a time, or a duration from now")
 	f.StringVar(&i.Budget.Cost, "budget-cost", "", "the most it may spend, in US dollars")
