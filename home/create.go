@@ -3,6 +3,7 @@ package home
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -27,6 +28,9 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	a, err := h.createBy(ctx, n, g)
 	if err != nil {
 		return nil, err
+	}
+	if h.URL == "" && os.Getenv(StoreEnv) == "" && !h.Found {
+		h.note("%s is in %s, as there is no %s here or in a folder above", view.Called(a), h.Dir, HomeName)
 	}
 	if set, err := LoadPolicy(h, nil); err == nil { // whoever runs it is told what is wrong with it
 		for _, text := range short(set, n.Trusted(), a.Fold()) {

@@ -100,6 +100,9 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 			return nil, err
 		}
 	}
+	if dir := h.hides(); dir != "" {
+		h.note("agents made here before there was a %s are in %s: perdure ls --store %s", HomeName, dir, dir)
+	}
 	b := &Begun{Home: h.Dir}
 	b.note(KeyFile, keyed == nil)
 	err = h.Use(ctx, true, func(ctx context.Context, store perdure.Store) error {
@@ -119,6 +122,18 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	n, err := readNodeFile(h)
 	b.Advisor, b.Script = n.Advisor, n.Advisor == "script:"+filepath.Join(h.Dir, filepath.FromSlash(firstScript))
 	return b, err
+}
+
+// hides is the user's data folder, if a home that was begun here is used from now on in its place.
+func (h *Home) hides() string {
+	dir, err := userHome()
+	if err != nil || !h.begun {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, StoreFile)); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // plan is what a new node.yaml is to say; nil: there is one.

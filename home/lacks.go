@@ -21,7 +21,7 @@ func (h *Home) Lacks(ctx context.Context, f *IntentFile) (found []string) {
 	}
 	switch {
 	case f.Advisor == "" && n.Advisor == "":
-		found = append(found, "no advisor is configured here: "+view.AddAdvisor)
+		found = append(found, "no advisor is configured here: "+h.addAdvisor())
 	case f.Advisor != "" && n.Advisors[f.Advisor] == "":
 		there := "and none has a name"
 		named := slices.DeleteFunc(slices.Sorted(maps.Keys(n.Advisors)), func(s string) bool { return s == "" })

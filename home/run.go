@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,8 @@ type Ran struct {
 
 	Now  *perdure.Agent `json:"-"` // as it is now
 	idle perdure.Idle
-	owns bool // this home may take its seat
+	owns bool   // this home may take its seat
+	add  string // what to do where there is no advisor
 }
 
 // Ran says where an agent stands that rests here, for the reason its node gave.
@@ -44,7 +46,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	}
 	f := a.Fold()
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
-		a, idle, trust.SpeaksFor(f, h.nodeKey())}
+		a, idle, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor()}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -208,9 +210,14 @@ func (r *Ran) lacks() (what, hint string) {
 		}
 	}
 	if r.Cannot == phase.Advisor("") {
-		return ": no advisor configured", view.AddAdvisor
+		return ": no advisor configured", r.add
 	}
 	return " needs a node with " + view.Capability(r.Cannot), "run it where that is set up; see perdure help node.yaml"
+}
+
+// addAdvisor says what to do where there is no advisor: another home would not have the agents of this one.
+func (h *Home) addAdvisor() string {
+	return strings.Replace(view.AddAdvisor, NodeFileName, filepath.Join(h.Dir, NodeFileName), 1)
 }
 
 // patientFor is how long RunPatiently waits for one attempt at most: who is told to come back later than that does.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/view"
 )
 
 // Tend does what a node needs besides running agents, until ctx ends or what it returns is called: destinations are
@@ -154,7 +153,7 @@ func (a *Attendant) run(ctx context.Context) error {
 		return err
 	}
 	if a.set(nil); len(n.Advisors) == 0 {
-		a.set(perdure.WithHint(errors.New("no advisor is configured here"), view.AddAdvisor))
+		a.set(perdure.WithHint(errors.New("no advisor is configured here"), a.Home.addAdvisor()))
 	}
 	stop := a.Home.FollowTrust(ctx, n, a.Log)
 	leave := a.Home.Enroll(ctx, n, a.Log)

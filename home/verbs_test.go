@@ -3,6 +3,7 @@ package home_test
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestWhoeverRunsAnAgentIsToldWhatItLacks(t *testing.T) {
 			}
 			return r.Stuck()
 		}
-		if what, hint := run(); what != ": no advisor configured" || hint != view.AddAdvisor {
+		if what, hint := run(); what != ": no advisor configured" || !strings.HasSuffix(hint, filepath.Join(h.Dir, home.NodeFileName)) {
 			t.Errorf("without an advisor: %q, %q", what, hint)
 		}
 		if _, err := n.Pause(ctx, a.ID(), ""); err != nil {

@@ -285,7 +285,7 @@ func EndText(e *perdure.Ending, by string) string {
 }
 
 // AddAdvisor is what to do where there is no advisor.
-const AddAdvisor = "write advisor: anthropic:MODEL into node.yaml; where there is no node.yaml, perdure init makes one"
+const AddAdvisor = "write advisor: anthropic:MODEL into node.yaml"
 
 // LastFailure is what kept an agent's advisor from answering last, in the words of whoever was asked.
 func LastFailure(a *perdure.Agent) string {
