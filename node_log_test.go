@@ -2,9 +2,12 @@ package perdure_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -44,4 +47,34 @@ func TestANodeLogsWhatAgentsDo(t *testing.T) {
 	if strings.Contains(log.String(), "secret") {
 		t.Errorf("the log has what is the agent's:\n%s", &log)
 	}
+}
+
+// TestANodeLogsOnceWhatItLacks: an agent that needs another advisor or tool is not passed over in silence, and does not
+// fill the log either.
+func TestANodeLogsOnceWhatItLacks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, new(perdure.MemStore), scripted(nil))
+		var log strings.Builder
+		n.Log = slog.New(slog.NewTextHandler(&log, nil))
+		id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "scout", Goal: "look", Advisor: "nosuch"}})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		for i := range 3 {
+			time.Sleep(2 * time.Hour)
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: fmt.Sprint("hello", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		want := `msg="cannot go on here" agent=` + id.Short() + " needs=advisor:nosuch"
+		if got := strings.Count(log.String(), want); got != 1 {
+			t.Errorf("%q is in the log %d times, want once:\n%s", want, got, &log)
+		}
+	})
 }

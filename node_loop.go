@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/perdure/perdure/phase"
 )
 
 const (
@@ -49,7 +51,7 @@ func (n *Node) Run(ctx context.Context) error {
 	workCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)),
-		wake: make(chan struct{}, 1), running: map[AgentID]bool{}}
+		wake: make(chan struct{}, 1), running: map[AgentID]bool{}, lacks: map[AgentID]string{}}
 	n.runs(l, true)
 	defer n.runs(l, false)
 	l.watch()
@@ -78,6 +80,7 @@ type loop struct {
 
 	mu      sync.Mutex
 	running map[AgentID]bool
+	lacks   map[AgentID]string // what was logged that the node lacks
 	crowd   crowd
 	share   share
 }
@@ -264,6 +267,7 @@ func (l *loop) turn(id AgentID) {
 		l.n.rest(id, Hash{}, time.Now().Add(loadRetry))
 		return
 	}
+	l.logLack(id, &idle)
 	if idle.Until != 0 && idle.Until <= TimeOf(time.Now()) && idle.Needs == "" {
 		if idle.Until < begun { // it was so when the turn began, and came to nothing: at once it would again
 			l.n.rest(id, Hash{}, time.Now().Add(storePoll))
@@ -271,6 +275,26 @@ func (l *loop) turn(id AgentID) {
 		return // its next turn is now
 	}
 	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since
+}
+
+// maxLacks bounds the agents of which a node remembers that it has logged what it lacks for them.
+const maxLacks = 1 << 16
+
+// logLack logs what this node lacks for an agent: once, until that is something else.
+func (l *loop) logLack(id AgentID, idle *Idle) {
+	_, outside := phase.ScopeIn(idle.Needs)
+	l.mu.Lock()
+	told := l.lacks[id] == idle.Needs
+	if !told && len(l.lacks) >= maxLacks {
+		clear(l.lacks)
+	}
+	if l.lacks[id] = idle.Needs; idle.Needs == "" {
+		delete(l.lacks, id)
+	}
+	l.mu.Unlock()
+	if !told && !outside && idle.Needs != "" {
+		l.n.Log.Warn("cannot go on here", "agent", id.Short(), "needs", idle.Needs)
+	}
 }
 
 // quantum says when a turn is over: after the cycles it has, if others wait for theirs or it has lasted longestTurn.

@@ -150,11 +150,22 @@ func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listin
 	if err != nil {
 		return err
 	}
+	trust, err := d.h.Trust()
+	if err != nil {
+		return err
+	}
 	away := int64(0)
 	for _, one := range of {
-		if a, err := perdure.Load(ctx, s, one.Agent); err == nil && a.Fold().Ended == nil &&
-			view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if err != nil || a.Fold().Ended != nil {
+			continue
+		}
+		if view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
 			away++
+		}
+		if lack := view.Unable(a, trust, d.h.nodeKey(), time.Now()); lack != "" {
+			d.say("agent", Odd, "set that up in "+filepath.Join(d.h.Dir, NodeFileName)+"; see perdure help node.yaml",
+				"%s does not go on: it needs %s, and the last node that looked had none", view.Called(a), lack)
 		}
 	}
 	if away > 0 {

@@ -480,8 +480,12 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 			if err != nil {
 				return err
 			}
-			if held = trust.Counts(a); held == nil && a.GoneOn(place) {
+			switch held = trust.Counts(a); {
+			case held != nil:
+			case a.GoneOn(place):
 				l.Standing, l.Waiting, l.Apart = a.Standing(trust, place, now), false, "-"
+			default:
+				l.Apart = needs(view.Unable(a, trust, h.nodeKey(), now))
 			}
 		}
 		if held != nil {
@@ -489,6 +493,14 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 		}
 	}
 	return nil
+}
+
+// needs says when an agent goes on that needs something; empty: nothing.
+func needs(what string) string {
+	if what == "" {
+		return ""
+	}
+	return "needs " + what
 }
 
 // said is where an agent stands, or what is wrong with it.

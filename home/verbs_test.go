@@ -80,7 +80,8 @@ func TestWhoeverRunsAnAgentIsToldWhatItLacks(t *testing.T) {
 			}
 			return r.Stuck()
 		}
-		if what, hint := run(); what != ": no advisor configured" || !strings.HasSuffix(hint, filepath.Join(h.Dir, home.NodeFileName)) {
+		file := filepath.Join(h.Dir, home.NodeFileName)
+		if what, hint := run(); what != ": no advisor configured" || !strings.HasSuffix(hint, file) {
 			t.Errorf("without an advisor: %q, %q", what, hint)
 		}
 		if _, err := n.Pause(ctx, a.ID(), ""); err != nil {

@@ -324,6 +324,20 @@ func LackOf(f *perdure.Fold, node perdure.Key, what string) string {
 	return "it needs " + Capability(what)
 }
 
+// Unable is what an agent needs next and the node of a key lacked when it last looked, in words; empty: nothing.
+func Unable(a *perdure.Agent, t *perdure.Trust, node perdure.Key, now time.Time) string {
+	idle, rests := perdure.Plan(a, perdure.Capabilities{Trust: t}, now).(perdure.Idle)
+	if !rests {
+		return ""
+	}
+	for _, i := range a.Fold().Incapable {
+		if i.Missing && i.Node == node && i.What == idle.Needs {
+			return Capability(i.What)
+		}
+	}
+	return ""
+}
+
 // nameOf is what a key is called here.
 func nameOf(names map[perdure.Key]string, k perdure.Key) string {
 	if name := names[k]; name != "" {
