@@ -400,7 +400,7 @@ func ActionText(a perdure.Action) string {
 
 // plainly are conditions that the runtime itself sets, in words.
 var plainly = map[string]string{
-	"size(inbox) > 0": "it is told something",
+	toldAnything: "it is told something",
 	"(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0)": "more is granted",
 	"(!has(left.cost) || left.cost > 0) && (!has(left.tokens) || left.tokens > 0) && " +
 		"(!has(left.calls) || left.calls > 0 || size(inbox) > 0)": "more is granted, or it is told something",

@@ -43,20 +43,38 @@ type Said struct {
 type Transcriber struct {
 	Names map[perdure.Key]string
 
-	last string // what an advisor said last
+	last, by string // what an advisor said last, and which
 }
 
 // Said is what a line says in a conversation; ok is false for what only the runtime has to know, and for what was just
 // said.
 func (t *Transcriber) Said(l Line) (s Said, ok bool) {
 	s, ok = transcribe(l, t.Names)
-	switch {
-	case s.What == SaidAsk && s.Who == "agent" && s.Text == t.last:
-		return s, false // a plain answer, which the agent sleeps behind
-	case s.What == SaidText:
-		t.last = s.Text
+	if _, advice := l.Body.(perdure.Advice); advice {
+		t.last, t.by = s.Text, s.Who
+		return s, ok
 	}
-	return s, ok
+	if s.What != SaidAsk || s.Who != "agent" {
+		return s, ok
+	}
+	if answers(l.Act) {
+		s.Who, s.What = cmp.Or(t.by, s.Who), SaidText
+	}
+	return s, ok && s.Text != t.last
+}
+
+// toldAnything is the condition under which an advisor that has answered goes on.
+const toldAnything = "size(inbox) > 0"
+
+// answers reports whether an action is a plain answer of an advisor in a conversation: it waits for whatever it is told
+// next. A question waits for its answer.
+func answers(act perdure.Action) bool {
+	s, _ := act.(perdure.Sleep)
+	either, _ := s.Trigger.(perdure.Any)
+	return s.Call == "" && slices.ContainsFunc(either.Of, func(t perdure.Trigger) bool {
+		when, _ := t.(perdure.When)
+		return when.Condition == toldAnything
+	})
 }
 
 func transcribe(l Line, names map[perdure.Key]string) (s Said, ok bool) {

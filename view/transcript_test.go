@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -32,6 +33,29 @@ func TestAnswersAreText(t *testing.T) {
 	}
 	if got := AnswerText(nil); got != "" {
 		t.Errorf("nothing: got %q", got)
+	}
+}
+
+// TestAPlainAnswerIsNoQuestion: in a chat what a model answers is what it says; what it asks by its tool is a question.
+func TestAPlainAnswerIsNoQuestion(t *testing.T) {
+	t.Parallel()
+	allow := perdure.Decision{Verdict: perdure.Verdict{Answer: perdure.Allow}}
+	heeds := perdure.Any{Of: []perdure.Trigger{perdure.On{Event: perdure.AnswerEvent},
+		perdure.When{Condition: "size(inbox) > 0"}}}
+	answer := perdure.Sleep{Trigger: heeds, Note: "Paris."}
+	question := perdure.Sleep{Trigger: heeds, Note: "Which one?", Call: "c1"}
+	var tr Transcriber
+	var got []string
+	for _, l := range []Line{
+		{Body: perdure.Advice{Model: "m", Actions: []perdure.Action{answer}}}, {Body: allow, Act: answer},
+		{Body: perdure.Advice{Model: "m", Actions: []perdure.Action{question}}}, {Body: allow, Act: question},
+	} {
+		if s, ok := tr.Said(l); ok {
+			got = append(got, s.Who+" "+s.What+" "+s.Text)
+		}
+	}
+	if want := []string{"m says Paris.", "agent asks Which one?"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
