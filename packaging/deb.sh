@@ -18,7 +18,7 @@ install -D -m 0644 "$here/../LICENSE" "$root/usr/share/doc/perdure/copyright"
 install -D -m 0644 "$here/../docs/operations.md" "$root/usr/share/doc/perdure/operations.md"
 install -D -m 0644 "$here/../docs/server.md" "$root/usr/share/doc/perdure/server.md"
 install -D -m 0644 "$here/../docs/webhooks.md" "$root/usr/share/doc/perdure/webhooks.md"
-"$bin" man --dir "$root/usr/share/man/man1" >/dev/null
+"$bin" man --dir "$root/usr/share/man" >/dev/null
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 for shell in bash:usr/share/bash-completion/completions/perdure zsh:usr/share/zsh/vendor-completions/_perdure fish:usr/share/fish/vendor_completions.d/perdure.fish; do
 	mkdir -p "$root/$(dirname "${shell#*:}")"

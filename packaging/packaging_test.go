@@ -66,6 +66,7 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 		`-rwxr-xr-x root/root .* \./usr/bin/perdure\n`,
 		`-rw-r--r-- root/root .* \./usr/lib/systemd/system/perdure.service\n`, `\./usr/lib/sysusers.d/perdure.conf\n`,
 		`\./usr/share/man/man1/perdure.1.gz\n`, `\./usr/share/man/man1/perdure-node.1.gz\n`,
+		`\./usr/share/man/man7/perdure-script.7.gz\n`,
 		`\./usr/share/bash-completion/completions/perdure\n`, `\./usr/share/doc/perdure/copyright\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(content) {

@@ -16,7 +16,8 @@ import (
 
 func manCommand() *cobra.Command {
 	c := command("man", cobra.ArbitraryArgs)
-	dir := c.Flags().String("dir", "", "write the pages of all commands and topics to this folder, which is made")
+	dir := c.Flags().String("dir", "",
+		"write the pages of all commands and topics to man1 and man7 in this folder, which is made")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		pages := manuals(c.Root())
 		for _, topic := range topicNames() {
@@ -38,16 +39,21 @@ func manCommand() *cobra.Command {
 	return c
 }
 
-// writeManuals writes pages to a folder, which is made if it is not there. Pages of the same names are replaced.
+// writeManuals writes pages where man looks for their sections in a folder, which is made if it is not there. Pages of
+// the same names are replaced.
 func writeManuals(pages []*roff.Page, dir string) error {
-	err := os.MkdirAll(dir, 0o755) //nolint:gosec // manuals are for everybody
 	for _, p := range pages {
+		in := filepath.Join(dir, "man"+p.Section)
+		err := os.MkdirAll(in, 0o755) //nolint:gosec // manuals are for everybody
 		if err == nil {
 			//nolint:gosec // as above
-			err = os.WriteFile(filepath.Join(dir, p.Name+"."+p.Section), []byte(p.String()), 0o644)
+			err = os.WriteFile(filepath.Join(in, p.Name+"."+p.Section), []byte(p.String()), 0o644)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // manualName is what the page of a command or topic is called.
