@@ -46,7 +46,7 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 // takeIn takes in what is on its way into memory, and returns what memory has then, as source.now does.
 func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source) (text, versions string, ok bool,
 	err error) {
-	clash, err := src.take(ctx, r.base, *r.incoming)
+	clash, err := src.take(ctx, r.base, r.versions, *r.incoming)
 	if err != nil && (s.isAbout(err) || s.guards(*r.incoming)) {
 		return "", "", false, s.refused(ctx, file, r, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,7 +157,9 @@ func (s *syncing) settledGit(ctx context.Context) error {
 	if was == "" || s.Revert {
 		return nil
 	}
-	s.blobs = g.blobs(ctx, was)
+	if out, err := g.git(ctx, "ls-tree", "-r", "-z", was, "--", "."); err == nil { // else the commit is gone
+		s.blobs = blobs(out)
+	}
 	if now == was {
 		return nil
 	}
@@ -184,250 +185,39 @@ func (s *syncing) settledGit(ctx context.Context) error {
 	return nil
 }
 
-// blobs are the names that git has for what files held at a commit.
-func (g *repository) blobs(ctx context.Context, commit string) map[string]string {
-	out, err := g.git(ctx, "ls-tree", "-r", "-z", commit, "--", ".")
-	if err != nil {
-		return nil // the commit is gone
-	}
-	all := map[string]string{}
+// blob is what git has of a file.
+type blob struct{ mode, name string }
+
+// blobs reads what ls-tree and ls-files print.
+func blobs(out string) map[string]blob {
+	all := map[string]blob{}
 	for line := range strings.SplitSeq(out, "\x00") {
 		about, name, _ := strings.Cut(line, "\t")
-		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" {
-			all[name] = f[2]
+		f := strings.Fields(about)
+		switch {
+		case len(f) != 3:
+		case f[1] == "blob" || f[1] == "commit": // of a tree
+			all[name] = blob{f[0], f[2]}
+		default: // of an index
+			all[name] = blob{f[0], f[1]}
 		}
 	}
 	return all
 }
 
+// blobOf is the name that git has for a text, of so many digits.
+func blobOf(raw []byte, digits int) string {
+	h := sha1.New()
+	if digits == 2*sha256.Size {
+		h = sha256.New()
+	}
+	_, _ = fmt.Fprintf(h, "blob %d\x00%s", len(raw), raw) // a hash takes everything
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // restored reports whether a file is as it was at the commit that was synced last, though memory has gone on since and
 // the file with it: git put it back, not a person.
 func (s *syncing) restored(file string, there *content) bool {
-	blob := s.blobs[file]
-	if blob == "" {
-		return false
-	}
-	h := sha1.New()
-	if len(blob) == 2*sha256.Size {
-		h = sha256.New()
-	}
-	_, _ = fmt.Fprintf(h, "blob %d\x00%s", len(there.raw), there.raw) // a hash takes everything
-	return hex.EncodeToString(h.Sum(nil)) == blob
-}
-
-// commit commits the files of memory, if there is a reason to.
-func (s *syncing) commit(ctx context.Context) error {
-	if !s.Git {
-		return nil
-	}
-	if f := s.repository(ctx); f == nil {
-		if *s.noGit {
-			s.report.Notes = append(s.report.Notes, "git is not installed: nothing was committed")
-			return nil
-		}
-		if _, err := (&repository{dir: s.dir}).git(ctx, "init", "-q"); err != nil {
-			return err
-		}
-	}
-	deeds, err := s.deeds(ctx, "committed=0", maxDeeds)
-	if err != nil {
-		return err
-	}
-	took := slices.ContainsFunc(s.report.Changes,
-		func(c Change) bool { return c.Status == Taken || c.Status == Conflict })
-	if s.watched && len(deeds) == 0 && !took {
-		return s.stands(ctx) // nothing happened that is worth it
-	}
-	if err := s.about(ctx); err != nil {
-		return err
-	}
-	g := s.repository(ctx)
-	if g == nil {
-		return errors.New("git does not know the repository it made")
-	}
-	name, err := g.commit(ctx, s.refusals(), message(s.report, deeds))
-	if err != nil {
-		return err
-	}
-	s.report.Commit = name
-	if err := s.at("committed"); err != nil {
-		return err
-	}
-	if err := s.stands(ctx); err != nil {
-		return err
-	}
-	_, err = s.State.db.ExecContext(ctx, "UPDATE deed SET committed=1 WHERE folder=? AND committed=0", s.id)
-	return err
-}
-
-// stands notes at which commit the folder was synced.
-func (s *syncing) stands(ctx context.Context) error {
-	if g := s.repository(ctx); g != nil {
-		_, err := s.State.db.ExecContext(ctx, "UPDATE folder SET head=?1 WHERE id=?2 AND head<>?1", g.head(ctx), s.id)
-		return err
-	}
-	return nil
-}
-
-// refusals are the files that must not be committed: memory refused them.
-func (s *syncing) refusals() (names []string) {
-	for _, c := range s.report.Changes {
-		if c.Status == Refused || c.Status == Waits {
-			names = append(names, c.File)
-		}
-	}
-	return names
-}
-
-// commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit
-// is made only if HEAD is still what it was.
-func (g *repository) commit(ctx context.Context, without []string, message string) (string, error) {
-	if err := g.unfilter(ctx); err != nil {
-		return "", err
-	}
-	temp, err := os.CreateTemp("", "perdure-index-*")
-	if err != nil {
-		return "", err
-	}
-	index := temp.Name()
-	defer func() { _ = os.Remove(index) }() // it holds nothing that is needed
-	if err := errors.Join(temp.Close(), os.Remove(index)); err != nil {
-		return "", err
-	}
-	env := []string{"GIT_INDEX_FILE=" + index}
-	head := g.head(ctx)
-	from := []string{"read-tree", "--empty"}
-	if head != "" {
-		from = []string{"read-tree", head}
-	}
-	if _, err := g.run(ctx, "", env, from...); err != nil {
-		return "", err
-	}
-	if err := g.stage(ctx, env, without); err != nil {
-		return "", err
-	}
-	tree, err := g.run(ctx, "", env, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	if had, err := g.git(ctx, "rev-parse", "-q", "--verify", head+"^{tree}"); head != "" && err == nil && had == tree {
-		return "", nil
-	}
-	return g.write(ctx, tree, head, message)
-}
-
-// stage adds the files of memory to an index, and nothing else.
-func (g *repository) stage(ctx context.Context, env, without []string) error {
-	specs := []string{".", ":(exclude,glob)**/.*", ":(exclude,glob)**/.*/**", ":(exclude,glob)**/*~"}
-	for _, ext := range []string{"swp", "swo", "swx", "tmp", "bak", "orig", "rej"} {
-		specs = append(specs, ":(exclude,glob)**/*."+ext)
-	}
-	for _, name := range without {
-		specs = append(specs, ":(exclude,literal)"+name)
-	}
-	add := func(specs ...string) error {
-		_, err := g.run(ctx, strings.Join(specs, "\x00")+"\x00", env, "-c", "core.autocrlf=false", "add", "-A",
-			"--pathspec-from-file=-", "--pathspec-file-nul")
-		return err
-	}
-	if err := add(specs...); err != nil {
-		return err
-	}
-	for _, name := range []string{markerName, aboutDir} {
-		if _, err := os.Stat(filepath.Join(g.dir, name)); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := add(":(literal)" + name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write makes a commit of a tree.
-func (g *repository) write(ctx context.Context, tree, head, message string) (string, error) {
-	var env []string
-	if _, err := g.git(ctx, "var", "GIT_COMMITTER_IDENT"); err != nil {
-		for _, who := range []string{"AUTHOR", "COMMITTER"} {
-			env = append(env, "GIT_"+who+"_NAME="+g.name, "GIT_"+who+"_EMAIL="+g.name+"@localhost")
-		}
-	}
-	args := []string{"commit-tree", tree}
-	if head != "" {
-		args = append(args, "-p", head)
-	}
-	made, err := g.run(ctx, message, env, args...)
-	if err != nil {
-		return "", err
-	}
-	old := head
-	if old == "" {
-		old = strings.Repeat("0", len(made))
-	}
-	subject, _, _ := strings.Cut(message, "\n")
-	if _, err := g.run(ctx, "", env, "update-ref", "-m", "perdure files: "+subject, "HEAD", made, old); err != nil {
-		return "", err
-	}
-	if _, err := g.git(ctx, "reset", "-q", "--", "."); err != nil { // the index that people see has it, too
-		return "", err
-	}
-	return g.git(ctx, "rev-parse", "--short", made)
-}
-
-// maxTold is how many lines of each sort a message has.
-const maxTold = 20
-
-// message says what a commit holds: what happened, by whom, and nothing that nobody did.
-func message(r *Report, deeds []deed) string {
-	count := map[string]int{}
-	for _, d := range deeds {
-		count[d.kind]++
-	}
-	var parts []string
-	for _, x := range []struct{ kind, one string }{{deedSession, "session"}, {deedTask, "task"},
-		{deedOutcome, "outcome"}, {deedVote, "vote"}} {
-		if n := count[x.kind]; n > 0 {
-			parts = append(parts, view.Several(int64(n), x.one))
-		}
-	}
-	edits := 0
-	for _, c := range r.Changes {
-		if c.Status == Taken || c.Status == Conflict {
-			edits++
-		}
-	}
-	if edits > 0 {
-		parts = append(parts, view.Several(int64(edits), "edited file"))
-	}
-	if len(parts) == 0 {
-		parts = []string{"what memory says"}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", r.Role, strings.Join(parts, ", "))
-	if len(deeds) > 0 {
-		b.WriteString("\n")
-	}
-	for i, d := range deeds {
-		if i == maxTold {
-			fmt.Fprintf(&b, "and %d more\n", len(deeds)-maxTold)
-			break
-		}
-		fmt.Fprintf(&b, "%s %s %s: %s (entry %s)\n", stampOf(d.at), d.kind, d.told, d.what, d.entry.Short())
-	}
-	if edits > 0 {
-		b.WriteString("\nEdited by a person, and taken into memory:\n")
-	}
-	n := 0
-	for _, c := range r.Changes {
-		if c.Status != Taken && c.Status != Conflict {
-			continue
-		}
-		if n++; n > maxTold {
-			fmt.Fprintf(&b, "and %d more\n", edits-maxTold)
-			break
-		}
-		fmt.Fprintf(&b, "- %s\n", c.File)
-	}
-	b.WriteString("\nCommitted by perdure files.\n")
-	return b.String()
+	b, ok := s.blobs[file]
+	return ok && blobOf(there.raw, len(b.name)) == b.name
 }

@@ -118,7 +118,7 @@ func (l *learned) now(ctx context.Context) (text, versions string, ok bool, err 
 	return text, versions, text != "", nil
 }
 
-func (l *learned) take(ctx context.Context, base *string, text string) (clash string, err error) {
+func (l *learned) take(ctx context.Context, base *string, versions, text string) (clash string, err error) {
 	parts, _, err := l.parts(ctx)
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (l *learned) take(ctx context.Context, base *string, text string) (clash st
 		if known {
 			made = &before
 		}
-		if _, err := d.take(ctx, made, trimmed(text)); err != nil {
+		if _, err := d.take(ctx, made, versions, trimmed(text)); err != nil {
 			return clash, err
 		}
 	}

@@ -54,7 +54,7 @@ func (p *derived) cut(text string) (above []string, below string) {
 	return lines[:i], below
 }
 
-func (p *derived) take(ctx context.Context, base *string, text string) (clash string, err error) {
+func (p *derived) take(ctx context.Context, base *string, versions, text string) (clash string, err error) {
 	above, notes := p.cut(text)
 	var was []string
 	var wasNotes *string
@@ -85,7 +85,7 @@ func (p *derived) take(ctx context.Context, base *string, text string) (clash st
 	if wasNotes != nil && notes == *wasNotes || wasNotes == nil && notes == "" {
 		return "", nil
 	}
-	return p.notes.take(ctx, wasNotes, notes)
+	return p.notes.take(ctx, wasNotes, versions, notes)
 }
 
 // ours reports whether a line is one that pages have, whatever they say.

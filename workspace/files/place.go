@@ -40,11 +40,9 @@ func (p plan) fileOf(s spot) (file string, ok bool) {
 		if !ok {
 			return "", false
 		}
-		switch first, _, _ := strings.Cut(rest, "/"); first {
-		case teamDir, publicDir, privateDir, scopesDir:
-			rest = privateDir + "/" + rest
+		if file = rest; shadows(rest) {
+			file = privateDir + "/" + rest
 		}
-		file = rest
 	case workspace.Team, workspace.Public:
 		if file = string(s.on.Tier) + "/" + s.path; s.on.Scope != p.scope {
 			file = scopesDir + "/" + scopeName.Replace(s.on.Scope) + "/" + file
@@ -53,6 +51,19 @@ func (p plan) fileOf(s spot) (file string, ok bool) {
 		file = scopesDir + "/" + scopeName.Replace(s.on.Scope) + "/" + string(s.on.Tier) + "/" + s.path
 	}
 	return file, file != "" && !hidden(file)
+}
+
+// shadows reports whether a private note is called as shared documents are, below any number of folders called private:
+// its file is one such folder deeper.
+func shadows(rest string) bool {
+	for below := true; below; {
+		rest, below = strings.CutPrefix(rest, privateDir+"/")
+	}
+	switch first, _, _ := strings.Cut(rest, "/"); first {
+	case teamDir, publicDir, scopesDir:
+		return true
+	}
+	return rest == privateDir
 }
 
 // A scope is one folder.
@@ -78,7 +89,7 @@ func (p plan) spotOf(file string) (s spot, ok bool) {
 		if t := s.on.Tier; t != workspace.Team && t != workspace.Public && t != workspace.Custom {
 			return s, false
 		}
-	case below && first == privateDir:
+	case below && first == privateDir && shadows(rest):
 		s.path, s.on.Tier = workspace.PrivatePath(p.role, rest), workspace.Private
 	default:
 		s.path, s.on.Tier = workspace.PrivatePath(p.role, file), workspace.Private
@@ -90,6 +101,28 @@ func (p plan) spotOf(file string) (s spot, ok bool) {
 		return s, false // it would have another file
 	}
 	return s, true
+}
+
+// foreign reports whether a file is no document's, nor one that is kept beside those.
+func (p plan) foreign(file string) bool {
+	_, ok := p.spotOf(file)
+	return !ok && file != markerName && !strings.HasPrefix(file, aboutDir+"/")
+}
+
+// whyNot says why a file is no document's; empty: it is hidden.
+func (p plan) whyNot(file string) string {
+	first, _, below := strings.Cut(file, "/")
+	switch {
+	case hidden(file):
+		return ""
+	case !fs.ValidPath(file):
+		return "its name is no path"
+	case below && first == scopesDir:
+		return "documents of other scopes are below scopes/SCOPE/team, public or custom"
+	case below && first == learnedDir:
+		return "what was learned in a month is a part of " + learnedName + ": write it there"
+	}
+	return "its name is that of a folder with documents: give it another"
 }
 
 // hidden reports whether a name is one that neither people nor editors mean as a text: dot files, and what editors

@@ -20,9 +20,9 @@ import (
 type source interface {
 	// now is the text of the file as memory has it, and which versions it was made of; ok says that there is one.
 	now(ctx context.Context) (text, versions string, ok bool, err error)
-	// take takes in a text that a person made of base. Where parts of it did not go together with memory, clash says
-	// where both are. Taking in the same text, made of the same base, once more changes nothing.
-	take(ctx context.Context, base *string, text string) (clash string, err error)
+	// take takes in a text that a person made of base, which versions said. Where parts of it did not go together with
+	// memory, clash says where both are. Taking in the same text, made of the same, once more changes nothing.
+	take(ctx context.Context, base *string, versions, text string) (clash string, err error)
 	// remove takes it out of memory.
 	remove(ctx context.Context) error
 }
@@ -89,8 +89,8 @@ func (d *document) now(ctx context.Context) (text, versions string, ok bool, err
 // maxTries bounds how often a text is merged anew because somebody else wrote meanwhile.
 const maxTries = 20
 
-func (d *document) take(ctx context.Context, base *string, text string) (clash string, err error) {
-	key := d.f.keyOf(d.spot, base, text)
+func (d *document) take(ctx context.Context, base *string, versions, text string) (clash string, err error) {
+	key := d.f.keyOf(d.spot, base, versions, text)
 	for range maxTries {
 		clash, err = d.tryTake(ctx, key, base, text)
 		if !errors.Is(err, perdure.ErrConflict) || ctx.Err() != nil {
@@ -101,13 +101,13 @@ func (d *document) take(ctx context.Context, base *string, text string) (clash s
 }
 
 // keyOf is the id of a change: the same one is written once.
-func (f *Folder) keyOf(s spot, base *string, text string) string {
+func (f *Folder) keyOf(s spot, base *string, versions, text string) string {
 	h := sha256.New()
 	was := "-"
 	if base != nil {
 		was = "+" + *base
 	}
-	for _, part := range []string{f.dir, s.path, s.on.String(), was, text} {
+	for _, part := range []string{f.dir, s.path, s.on.String(), was, versions, text} {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
 	}
 	return "files:" + hex.EncodeToString(h.Sum(nil)[:16])
@@ -127,7 +127,13 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 			return "", nil // nothing of nothing
 		}
 		d.f.restore(&draft, d.spot)
-		_, err = d.f.person().Once(key).Write(ctx, draft)
+		past, err := d.f.Reader.History(ctx, d.path, &d.on)
+		if len(past) > 0 { // it was removed: what is written now is another
+			key += ":" + past[0].Version.String()
+		}
+		if err == nil || errors.Is(err, perdure.ErrNotFound) {
+			_, err = d.f.person().Once(key).Write(ctx, draft)
+		}
 		return "", err
 	}
 	if base == nil {

@@ -101,7 +101,7 @@ type syncing struct {
 	sources map[string]source
 	listing map[string]*workspace.Document
 	current map[string]string // the versions of documents, by file
-	blobs   map[string]string // what git has of the files, at the commit that was synced last
+	blobs   map[string]blob   // what git has of the files, at the commit that was synced last
 	parts   map[string]bool   // files that a killed process was writing
 	partly  bool              // not all files are looked at
 }
@@ -144,17 +144,22 @@ func (s *syncing) gather(ctx context.Context) (err error) {
 		return err
 	}
 	s.pages()
-	add := func(file string) {
-		if at, ok := s.plan.spotOf(file); ok && s.sources[file] == nil {
-			if _, month := s.plan.month(at); !month {
-				s.sources[file] = &document{s.Folder, at}
-			}
+	add := func(file string) bool {
+		at, ok := s.plan.spotOf(file)
+		_, month := s.plan.month(at)
+		if ok = ok && !month; ok && s.sources[file] == nil {
+			s.sources[file] = &document{s.Folder, at}
 		}
+		return ok
 	}
 	for file := range s.records {
 		add(file)
 	}
-	return s.tree.walk(add, func(part string) { s.parts[ofPart(part)] = true }, func(link string) {
+	return s.tree.walk(func(file string) {
+		if why := s.plan.whyNot(file); !add(file) && why != "" {
+			s.add(file, Refused, why)
+		}
+	}, func(part string) { s.parts[ofPart(part)] = true }, func(link string) {
 		if _, ok := s.plan.spotOf(link); !ok {
 			return // no document either way
 		}
