@@ -41,16 +41,16 @@ func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentI
 
 // named is Find for what looks at the agent anyway: a whole id is not looked up twice.
 func (d *Desk) named(ctx context.Context, v *Visitor, arg string) (id perdure.AgentID, err error) {
-	if v.Link == nil && v.MayEverywhere(VerbMemory) && id.UnmarshalText([]byte(arg)) == nil {
+	if v.Link == nil && v.Owns(perdure.AnyScope) && id.UnmarshalText([]byte(arg)) == nil {
 		return id, nil
 	}
 	return d.Find(ctx, v, arg)
 }
 
-// Shows reports whether an agent is there for a visitor: its scope is theirs, and it keeps no notes that are not for
-// them.
+// Shows reports whether an agent is there for a visitor: its scope is theirs and, if it is there to keep documents,
+// they own it.
 func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
-	if v.MayEverywhere(VerbMemory) {
+	if v.Owns(perdure.AnyScope) {
 		return true
 	}
 	a, err := d.Load(ctx, id)
@@ -60,7 +60,17 @@ func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
 	}
 	f := a.Fold()
 	scope := f.Charter.Scope
-	return v.Sees(scope) && (!workspace.Keeps(f.Intent.Kind) || v.MayIn(VerbMemory, scope) == nil)
+	return v.Sees(scope) && (!workspace.Keeps(f.Intent.Kind) || v.Owns(scope))
+}
+
+// ShowsNotes reports whether documents in the memory of an agent are there for a visitor who is shown the agent: they
+// are its own notes.
+func (d *Desk) ShowsNotes(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
+	if v.Owns(perdure.AnyScope) {
+		return true
+	}
+	a, err := d.Load(ctx, id)
+	return err == nil && v.Owns(a.Fold().Charter.Scope)
 }
 
 // Agent is an agent as this home sees it, if it is there for the visitor.
@@ -149,12 +159,12 @@ func (d *Desk) List(
 		}
 	}
 	found, next, err := Page(ctx, d.Store, f, cursor, limit, func(l perdure.Listing) bool {
-		return workspace.Keeps(l.Kind) && v.MayIn(VerbMemory, l.Scope) != nil
+		return workspace.Keeps(l.Kind) && !v.Owns(l.Scope)
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	everything, notes := v.Everything(), v.MayEverywhere(VerbMemory)
+	everything, notes := v.Everything(), v.Owns(perdure.AnyScope)
 	found = slices.DeleteFunc(found, func(l perdure.Listing) bool { // the index only finds
 		return (!everything || !notes && workspace.Keeps(l.Kind)) && !d.Shows(ctx, v, l.Agent)
 	})

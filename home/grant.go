@@ -17,6 +17,11 @@ type grant struct {
 
 func (g *grant) has(verb string) bool { return g.verbs == nil || slices.Contains(g.verbs, verb) }
 
+// whole reports whether it is every verb there is.
+func (g *grant) whole() bool {
+	return g.verbs == nil || !slices.ContainsFunc(Verbs, func(verb string) bool { return !g.has(verb) })
+}
+
 func (g *grant) everywhere() bool { return g.scope == perdure.AnyScope || g.scope == "" }
 
 func (g *grant) covers(scope string) bool { return g.everywhere() || perdure.InScope(scope, g.scope) }
@@ -189,6 +194,15 @@ func (v *Visitor) MayEverywhere(verb string) bool {
 // owns reports whether the visitor may do everything with all agents.
 func (v *Visitor) owns() bool {
 	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.everywhere() && g.verbs == nil })
+}
+
+// Owns reports whether the visitor may do everything with the agents of a scope, or with AnyScope all agents. Owners
+// see documents as the entries that they are. Whoever else may use memory is a role there: what a role reads, the
+// workspace and its policy say, document by document, so nothing that shows whole memories shows documents to it.
+func (v *Visitor) Owns(scope string) bool {
+	return slices.ContainsFunc(v.all(), func(g grant) bool {
+		return g.whole() && (g.everywhere() || scope != perdure.AnyScope && g.covers(scope))
+	})
 }
 
 // doing is a verb in a sentence: some are the names of what they permit.

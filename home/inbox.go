@@ -48,7 +48,7 @@ func (d *Desk) InboxPage(ctx context.Context, v *Visitor, cursor string, limit i
 	if broken != nil {
 		faults = errors.Join(faults, unlisted(broken))
 	}
-	if !v.MayEverywhere(VerbMemory) {
+	if !v.Owns(perdure.AnyScope) {
 		if faults = nil; broken != nil { // of which agents, is not for them
 			faults = unlisted(errors.New("those who see all agents are told why"))
 		}

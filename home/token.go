@@ -53,7 +53,7 @@ const (
 	VerbEnd     = "end"
 	VerbExport  = "export"
 	VerbImport  = "import"
-	VerbMemory  = "memory" // look at what workspaces keep: documents and notes; with VerbMCP, keep some, as a role
+	VerbMemory  = "memory" // with VerbMCP: have memory, as the role of the token's name
 	VerbMetrics = "metrics"
 	VerbMCP     = "mcp" // all that MCP clients may do; what takes a person still does
 	VerbA2A     = "a2a"

@@ -116,10 +116,8 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 	b.WriteString(cutHead(more))
 	for i := range lines {
 		l := &lines[i]
-		if ev, ok := l.Body.(perdure.Event); ok {
-			if _, ok := ev.Notice.(perdure.Document); ok {
-				continue // who may read it is another question: see document_read
-			}
+		if l.IsDocument() {
+			continue // who may read it is another question: see document_read
 		}
 		fmt.Fprintf(&b, "%d %s %s", l.Seq, l.Time, l.Kind)
 		if l.Signal != 0 {

@@ -140,6 +140,7 @@ type frame struct {
 	place view.Place // behind it
 	agent perdure.AgentID
 	line  view.Line // without its body, for those who choose
+	notes bool      // a version of a document
 	text  []byte
 }
 
@@ -407,7 +408,7 @@ func (s *scribe) frame(ctx context.Context, feed perdure.Hash, behind view.Place
 		k = s.begin(ctx, id, view.Narrate())
 	}
 	one := k.told.Line(item.Entry)
-	f := frame{place: behind, agent: id}
+	f := frame{place: behind, agent: id, notes: one.IsDocument()}
 	f.text = written(position(feed, behind), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
 	one.Body, one.Act = nil, nil
 	f.line = one

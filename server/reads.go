@@ -288,11 +288,12 @@ func (s *Server) entries(ctx context.Context, v *home.Visitor, in *entriesIn) (*
 	if err != nil {
 		return nil, err
 	}
+	fits := func(l view.Line) bool { return c.Fits(l) && (!l.IsDocument() || s.Desk.ShowsNotes(ctx, v, id)) }
 	var out lines
 	if in.Last > 0 {
-		err = out.recent(ctx, s.Desk.Store, id, feed, in.Last, c.Fits)
+		err = out.recent(ctx, s.Desk.Store, id, feed, in.Last, fits)
 	} else {
-		err = out.after(ctx, s.Desk.Store, id, feed, in, c.Fits)
+		err = out.after(ctx, s.Desk.Store, id, feed, in, fits)
 	}
 	return replied[client.Lines](out, err)
 }

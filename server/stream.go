@@ -190,7 +190,9 @@ func (r *reader) recent(ctx context.Context, last int) error {
 		return err
 	}
 	defer free()
-	w, lines, err := view.FollowRecent(ctx, r.s.Desk.Store, r.topic.id, last, view.Fitting(r.Fits))
+	w, lines, err := view.FollowRecent(ctx, r.s.Desk.Store, r.topic.id, last, view.Fitting(func(l view.Line) bool {
+		return r.Fits(l) && (!l.IsDocument() || r.s.Desk.ShowsNotes(ctx, r.who, r.topic.id))
+	}))
 	if err != nil {
 		return err
 	}
@@ -371,10 +373,10 @@ func (t *topic) begins() perdure.Cursor {
 
 // wants reports whether a frame is for this reader.
 func (r *reader) wants(ctx context.Context, f *frame) bool {
-	if !r.Fits(f.line) {
+	if !r.Fits(f.line) || f.notes && !r.s.Desk.ShowsNotes(ctx, r.who, f.agent) {
 		return false
 	}
-	if !r.topic.id.IsZero() || r.who.MayEverywhere(home.VerbMemory) {
+	if !r.topic.id.IsZero() || r.who.Owns(perdure.AnyScope) {
 		return true
 	}
 	if r.seen == nil || len(r.seen) > maxNarrators || time.Since(r.since) > time.Minute {

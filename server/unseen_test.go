@@ -102,13 +102,10 @@ func TestNoDoorShowsDocumentsToThoseWhoMayNotReadThem(t *testing.T) {
 	t.Parallel()
 	w := withMCP(t)
 	keepers := w.keeping()
-	var few []string // every verb but that for documents
-	for _, v := range home.Verbs {
-		if v != home.VerbMemory {
-			few = append(few, v)
-		}
-	}
+	few := without(home.VerbMemory)
 	for name, token := range map[string]string{"a token without the verb memory": w.token("", few...),
+		"a token of another role":  w.token("", without(home.VerbGrant)...), // reads what policy lets a role read
+		"a role of the same scope": w.token("acme", without(home.VerbGrant)...),
 		"a token of another scope": w.token("elsewhere", home.Verbs...)} {
 		for path, ops := range operations(t, w) {
 			for method, op := range ops {
@@ -124,7 +121,11 @@ func TestNoDoorShowsDocumentsToThoseWhoMayNotReadThem(t *testing.T) {
 				}
 			}
 		}
-		w.clean(name+": the tail", w.tailed(token, "elsewhere"), keepers)
+		scope := "elsewhere"
+		if strings.HasSuffix(name, "the same scope") {
+			scope = "acme"
+		}
+		w.clean(name+": the tail", w.tailed(token, scope), keepers)
 	}
 	token := w.token("", few...)
 	for _, tool := range []string{"list_agents", "list_waits"} {
@@ -146,12 +147,49 @@ func TestNoDoorShowsDocumentsToThoseWhoMayNotReadThem(t *testing.T) {
 	if text, failed := w.asksMCP(w.token("elsewhere", home.Verbs...)); !failed {
 		t.Errorf("MCP lets in who does not see all agents: %s", text)
 	}
-	owner := w.token("", home.Verbs...) // the walk finds what there is for those who may
+	owner := w.token("", home.Verbs...) // `--verbs all`: the walk finds what there is for those who may
 	for i, id := range keepers {
 		_, _, text := w.raw(owner, "GET", "/v1/agents/"+id.String()+"/entries", nil)
 		contains(t, string(text), hiddenWords[i])
 	}
 	contains(t, w.tailed(owner, "elsewhere"), keepers[0].String())
+}
+
+// without is every verb but one.
+func without(verb string) []string {
+	return slices.DeleteFunc(slices.Clone(home.Verbs), func(v string) bool { return v == verb })
+}
+
+// What an agent that works keeps as its own notes is not among the entries that others read of it.
+func TestNotesOfAnAgentAreNotAmongItsEntriesForOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner, reader := w.token("", home.Verbs...), w.token("", home.VerbRead, home.VerbMemory)
+	var made client.Created
+	w.call(owner, "POST", "/v1/agents", client.Intent{Goal: "work", Name: "bot"}, 201, &made)
+	ws, err := w.home.Workspace(t.Context(), w.store, w.desk.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.Index.Close() }()
+	a, err := w.desk.Load(t.Context(), perdure.AgentID(made.Agent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ws.For(t.Context(), a)
+	if err == nil {
+		_, err = r.Write(t.Context(), workspace.Draft{Path: "agents/bot/zebrafish.md", Text: "a zebrafish\n"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/entries", "/entries?last=50", "/transcript", "/page"} {
+		_, _, text := w.raw(reader, "GET", "/v1/agents/bot"+path, nil)
+		w.clean(path, string(text), nil)
+	}
+	w.clean("the tail", w.tailed(reader, "home"), nil)
+	_, _, text := w.raw(owner, "GET", "/v1/agents/bot/entries", nil)
+	contains(t, string(text), "zebrafish")
 }
 
 // absent fails the test if an operation on an agent that keeps documents is answered otherwise than on one that is not

@@ -120,6 +120,13 @@ type Line struct {
 	Sent
 }
 
+// IsDocument reports whether the line is a version of a document.
+func (l *Line) IsDocument() bool {
+	ev, _ := l.Body.(perdure.Event)
+	_, is := ev.Notice.(perdure.Document)
+	return is
+}
+
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only
 // its decision, and a decision often only the advice it answers.
 type narrator struct {
