@@ -163,6 +163,7 @@ func (s *Server) sessionOpen(ctx context.Context, req *sdk.CallToolRequest, _ st
 	if err != nil {
 		return nil, nil, err
 	}
+	s.opened.note(req.Session, o.Session)
 	out := &sessionOut{Session: o.Session, State: o.State, Summary: o.String(), Stale: docsOut(o.Stale),
 		Conflicts: docsOut(o.Conflicts)}
 	if !o.StateVersion.IsZero() {
@@ -184,10 +185,16 @@ func (s *Server) sessionClose(ctx context.Context, req *sdk.CallToolRequest,
 	if err != nil {
 		return nil, nil, err
 	}
+	if in.Session == "" {
+		if in.Session, err = s.opened.by(req.Session); err != nil {
+			return nil, nil, err
+		}
+	}
 	c, err := r.CloseArgs(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}
+	s.opened.closed(req.Session, in.Session)
 	return nil, &closedOut{c.Summary.Path, c.Summary.Version.String(), c.State.Version.String(), c.Notes}, nil
 }
 

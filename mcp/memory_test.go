@@ -113,6 +113,32 @@ func TestClientsOfAnotherScopeLearnNothing(t *testing.T) {
 	})
 }
 
+// Without a name, a client closes the session that it opened: never one that another client of the role has open.
+func TestAClientClosesTheSessionItOpened(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remembering("coder", "home")
+		a, b, c := w.connect("pipe", versions[1], nil), w.connect("pipe", versions[1], nil),
+			w.connect("pipe", versions[1], nil)
+		a.said("session_open", nil)
+		b.said("session_open", nil)
+		closing := func(c *client, title string) string {
+			return c.said("session_close", map[string]any{"title": title, "happened": "Something."})
+		}
+		if text := closing(c, "by nobody"); !strings.Contains(text, "has opened no session") {
+			t.Errorf("a client that opened none closes one: %s", text)
+		}
+		first, second := closing(a, "by the first"), closing(b, "by the second")
+		if strings.Contains(first+second, `"isError":true`) {
+			t.Errorf("closing: %s\n%s", first, second)
+		}
+		for _, title := range []string{"by the first", "by the second"} {
+			if text := a.said("memory_search", map[string]any{"query": title}); !strings.Contains(text, title) {
+				t.Errorf("the summary %q is gone: %s", title, text)
+			}
+		}
+	})
+}
+
 // A client keeps and finds what it was told to, by the tools alone.
 func TestClientsRemember(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -143,7 +169,7 @@ func TestClientsRemember(t *testing.T) {
 		want(c.said("session_close", map[string]any{"title": "Chose Go", "happened": "We chose.",
 			"open_threads": []string{"begin"}}), "version")
 		want(c.said("session_close", map[string]any{"title": "Again", "happened": "Nothing."}),
-			"hint: open one: session_open, as coder")
+			"hint: call session_open")
 		want(c.said("document_read", map[string]any{"path": "notes/none.md"}),
 			"hint: see document_list, or memory_search")
 		want(c.said("session_open", nil), "open: begin")

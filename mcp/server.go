@@ -54,6 +54,7 @@ type Server struct {
 	server *sdk.Server
 	secret [32]byte // binds what a person is asked to their answer
 	subs   subscriptions
+	opened openedSessions
 }
 
 // instructions tell a model what this is.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,13 +80,17 @@ func TestATokenForDocumentsHasMemoryOverHTTP(t *testing.T) {
 				}
 			}
 			contains(t, c.InitializeResult().Instructions, "session_open")
-			contains(t, c.said("session_open", nil), "agents/coder/sessions/")
+			var opened struct{ Session string }
+			if err := json.Unmarshal([]byte(c.said("session_open", nil)), &opened); err != nil {
+				t.Fatal(err)
+			}
+			contains(t, opened.Session, "agents/coder/sessions/")
 			contains(t, c.said("document_write", map[string]any{"kind": "decision", "title": "Use Go",
 				"text": "Go compiles fast."}), "decisions/use-go.md")
 			contains(t, c.said("memory", map[string]any{"command": "create", "path": "/memories/a.md",
 				"file_text": "a zebrafish"}), "created")
-			contains(t, c.said("session_close", map[string]any{"title": "Chose Go", "happened": "We chose."}),
-				"version")
+			contains(t, c.said("session_close", map[string]any{"title": "Chose Go", "happened": "We chose.",
+				"session": opened.Session}), "version") // of a protocol without connections, nothing else says which
 			// the next session, and another role of the same scope, find what they may
 			again := w.remembers("coder", version, home.VerbMCP, home.VerbMemory)
 			contains(t, again.said("session_open", nil), "Chose Go")

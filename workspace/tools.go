@@ -265,7 +265,7 @@ func (r *Reader) PromoteArgs(ctx context.Context, in PromoteArgs) (*Document, er
 
 // CloseArgs are the arguments to close a session, for models.
 type CloseArgs struct {
-	Session   string   `json:"session,omitempty" jsonschema:"the session that session_open named; default: the last one open"`
+	Session   string   `json:"session,omitempty" jsonschema:"the session that session_open named; default: the one you opened last"`
 	Title     string   `json:"title" jsonschema:"one line, by which it is found"`
 	Happened  string   `json:"happened" jsonschema:"what happened, with the paths and names somebody needs to go on"`
 	Decisions []string `json:"decisions,omitempty" jsonschema:"what was decided, and why"`
