@@ -77,21 +77,25 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if err := s.whence(r); err != nil {
-			s.fail(w, r, err)
+			s.refuse(w, r, err)
 			return
 		}
 		if s.crossing(w, r) {
 			return
 		}
 		if isPublic(r) {
+			if !s.Open && !localTo(r.Context()) {
+				brief(w, r)
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
 		if s.hooked(r) {
 			if !s.strangers.let("hook "+peerOf(r), s.Limits, time.Now()) {
-				s.fail(w, r, errTooMany)
+				s.refuse(w, r, errTooMany)
 				return
 			}
+			hasten(w, r)
 			r.SetPathValue("agent", agentIn(r.URL.Path))
 			s.Webhooks.ServeHTTP(w, r)
 			return
@@ -101,11 +105,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			if !s.strangers.let("unknown "+peerOf(r), guesses, time.Now()) {
 				err = errTooMany
 			}
-			s.fail(w, r, err)
+			s.refuse(w, r, err)
 			return
 		}
 		if !s.visitors.let(v.ID(), s.Limits, time.Now()) {
-			s.fail(w, r, errTooMany)
+			s.refuse(w, r, errTooMany)
 			return
 		}
 		ctx := home.WithVisitor(r.Context(), v, func() (*home.Visitor, error) { return s.who(r) })
@@ -289,12 +293,15 @@ func (s *Server) cease(ctx context.Context, method string) {
 	}
 }
 
-// peerOf is where a request comes from, without its port. Of an IPv6 address it is the network: whoever has one has all
-// addresses in it.
-func peerOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
+// peerOf is where a request comes from.
+func peerOf(r *http.Request) string { return addressOf(r.RemoteAddr) }
+
+// addressOf is an address without its port. Of an IPv6 address it is the network: whoever has one has all addresses in
+// it.
+func addressOf(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return r.RemoteAddr
+		return remote
 	}
 	ip := at.Addr().Unmap()
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {

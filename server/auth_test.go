@@ -191,7 +191,7 @@ func (w *world) serveOn(l server.Listening) net.Listener {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &server.Server{Desk: w.desk, Log: slog.New(slog.DiscardHandler)}
+	s := &server.Server{Desk: w.desk, Log: slog.New(slog.DiscardHandler), Webhooks: w.server.Webhooks}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(w.t.Context(), time.Second, ln) }()
 	w.t.Cleanup(func() { // the context has ended by now

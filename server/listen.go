@@ -25,7 +25,8 @@ const (
 	writeTimeout  = 2 * time.Minute
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
-	// MaxConns is how many connections there are at once, if nobody says.
+	// MaxConns is how many connections there are at once, if nobody says. One address has five of six at most: a proxy
+	// in front of the server may need as many, and somebody at another address still gets through.
 	MaxConns = 12_000
 )
 
@@ -158,7 +159,8 @@ func limited(most int) func(net.Listener, error) (net.Listener, error) {
 		if most <= 0 {
 			most = MaxConns
 		}
-		return &bounded{Listener: ln, slots: make(chan struct{}, most), done: make(chan struct{})}, nil
+		return &bounded{Listener: ln, slots: make(chan struct{}, most), done: make(chan struct{}),
+			share: max(1, most*5/6), from: map[string]int{}}, nil
 	}
 }
 
@@ -167,6 +169,10 @@ type bounded struct {
 	slots chan struct{}
 	done  chan struct{}
 	once  sync.Once
+	share int // of one address
+
+	mu   sync.Mutex
+	from map[string]int // connections by address
 }
 
 func (b *bounded) Accept() (net.Conn, error) {
@@ -175,12 +181,37 @@ func (b *bounded) Accept() (net.Conn, error) {
 	case <-b.done:
 		return nil, net.ErrClosed
 	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.slots
-		return nil, err
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			<-b.slots
+			return nil, err
+		}
+		who := addressOf(c.RemoteAddr().String())
+		if c.RemoteAddr().Network() == "unix" || b.enter(who) {
+			return &counted{Conn: c, free: func() { b.leave(who); <-b.slots }}, nil
+		}
+		_ = c.Close() // nothing was said
 	}
-	return &counted{Conn: c, free: func() { <-b.slots }}, nil
+}
+
+// enter counts a connection of an address, unless it has its share.
+func (b *bounded) enter(who string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from[who] >= b.share {
+		return false
+	}
+	b.from[who]++
+	return true
+}
+
+func (b *bounded) leave(who string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from[who]--; b.from[who] <= 0 {
+		delete(b.from, who)
+	}
 }
 
 func (b *bounded) Close() error {

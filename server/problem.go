@@ -145,6 +145,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(p) // who has gone needs no answer
 }
 
+// refuse is fail for what is not looked at: nothing more of it is waited for.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	brief(w, r)
+	s.fail(w, r, err)
+}
+
 // answer is fail inside the API.
 func (s *Server) answer(ctx huma.Context, err error) {
 	p := s.problem(ctx.Context(), err)

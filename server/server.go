@@ -208,7 +208,8 @@ func operation[I, O any](
 	if verb != "" {
 		op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
 			if err := visitorOf(ctx.Context()).May(verb); err != nil {
-				s.answer(ctx, err)
+				r, w := humago.Unwrap(ctx)
+				s.refuse(w, r, err)
 				return
 			}
 			next(ctx)
