@@ -19,6 +19,8 @@ type Backed struct {
 	Path   string `json:"path"`
 	Agents int64  `json:"agents"`
 	Bytes  int64  `json:"bytes"`
+	// Keep are the parts of the home that the copy does not have, to be kept with it.
+	Keep []string `json:"keep,omitempty"`
 }
 
 // backupLook is how often it is looked how far a copy has come.
@@ -90,7 +92,7 @@ func (h *Home) backed(ctx context.Context, path string) (*Backed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the copy cannot be opened: %w", err)
 	}
-	out := &Backed{Path: path, Bytes: sizeOf(path)}
+	out := &Backed{Path: path, Bytes: sizeOf(path), Keep: h.Keepsakes()}
 	l, err := view.Lister(s)
 	if err == nil {
 		for _, e := range l.List(ctx, perdure.Filter{}) {

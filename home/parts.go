@@ -42,6 +42,21 @@ type part struct {
 	role role
 }
 
+// keepsakes are the parts that are nowhere else: without them a copy of the store is not the home it was.
+var keepsakes = []string{
+	KeyFile, TrustFile, NodeFileName, PolicyDir, schemaDir, scriptDir, tokenDir, vaultDir, peopleDir,
+}
+
+// Keepsakes are the paths of those that are there, to be kept with a copy of the store.
+func (h *Home) Keepsakes() (paths []string) {
+	for _, p := range h.parts() {
+		if _, err := os.Lstat(p.path); err == nil && slices.Contains(keepsakes, filepath.Base(p.path)) {
+			paths = append(paths, p.path)
+		}
+	}
+	return paths
+}
+
 // parts are all a home consists of, there or not. It is the one list: agents are kept out of these, their owners and
 // modes are looked at, doctor knows them, and a home that holds any of them before its key is made was begun by
 // somebody else.

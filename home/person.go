@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -24,8 +25,8 @@ func (h *Home) personKey(name string, key *perdure.Signer) (*perdure.Signer, err
 			return nil, perdure.WithHint(
 				fmt.Errorf("%s has a key here already, %s: with another they would be two voters", name,
 					who.Key.Short()),
-				"give it with --key FILE, or a token they have with --with FILE; if nobody has either: perdure key "+
-					"trust "+who.Key.String()+" --revoke, and again; or use another name",
+				"give it with --key FILE, or a token they have with --with FILE; if nobody has either, give them "+
+					"another key with --lost; or use another name",
 			)
 		}
 		if key.Key() != who.Key {
@@ -45,6 +46,52 @@ func (h *Home) personKey(name string, key *perdure.Signer) (*perdure.Signer, err
 		return nil, perdure.Invalid(errNodeKey)
 	}
 	return key, nil
+}
+
+// lostPerson revokes the keys of a person that nobody has any more, so that they can get another. Answers that were
+// signed with them stay the person's.
+func (h *Home) lostPerson(name string, given *perdure.Signer) error {
+	if given != nil {
+		return perdure.Invalid(errors.New("--lost is for a key that nobody has; leave --key and --with out"))
+	}
+	if err := h.Consent(); err != nil {
+		return err
+	}
+	t, err := h.ReadTrust()
+	if err != nil {
+		return err
+	}
+	gone := map[perdure.Key]bool{}
+	for _, who := range t.Trustees() {
+		if who.Name != name || who.Revoked || gone[who.Key] || !t.Allows(who.Key, who.Rights, who.Scope) {
+			continue
+		}
+		gone[who.Key] = true
+		err := h.unused(who.Key)
+		if err == nil {
+			err = h.AddTrust(perdure.Trustee{Key: who.Key, Name: name, Revoked: true, Comment: "lost"})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unused refuses a key that a token here unlocks: somebody may have that.
+func (h *Home) unused(k perdure.Key) error {
+	all, err := h.Tokens()
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if t.Person != nil && t.Person.Key == k {
+			return perdure.WithHint(fmt.Errorf("token %s of %s unlocks their key", t.ID, t.Name),
+				"whoever has it makes another with --with FILE; if it is lost, perdure token revoke "+t.ID+
+					", and again")
+		}
+	}
+	return nil
 }
 
 // trustPerson trusts the key of a person with approving in a scope. It comes after the token that unlocks the key is

@@ -22,6 +22,7 @@ type TokenOrder struct {
 	IsPerson bool   // it is that of a person
 	KeyFile  string // of the key that the person has; empty: see With
 	With     string // a file with another token of the person, which unlocks their key; empty: they get a new one
+	Lost     bool   // nobody has their key any more: it is revoked, and they get another
 }
 
 // OrderToken makes a token and returns its text, which is kept nowhere.
@@ -33,14 +34,17 @@ func (h *Home) OrderToken(x TokenOrder) (text string, t *Token, err error) {
 		}
 		x.Expires = at.Go()
 	}
-	if !x.IsPerson && (x.KeyFile != "" || x.With != "") {
-		return "", nil, perdure.Invalid(errors.New("--key and --with are about a person's key; add --person"))
+	if !x.IsPerson && (x.KeyFile != "" || x.With != "" || x.Lost) {
+		return "", nil, perdure.Invalid(errors.New("--key, --with and --lost are about a person's key; add --person"))
 	}
 	if _, err := h.KeyPath(); err != nil {
 		return "", nil, err
 	}
 	if x.IsPerson {
 		s, err := h.keyOf(&x)
+		if err == nil && x.Lost {
+			err = h.lostPerson(x.Name, s)
+		}
 		if err == nil {
 			x.Person, err = h.personKey(x.Name, s)
 		}

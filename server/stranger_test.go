@@ -20,8 +20,8 @@ import (
 // tooLong is longer than a stranger may keep a connection, and shorter than a server waits for somebody it knows.
 const tooLong = 25 * time.Second
 
-// TestStrangersAreNotWaitedFor sends requests whose bodies never come, of nobody who is known: each is answered at once,
-// and its connection ends.
+// TestStrangersAreNotWaitedFor sends requests whose bodies never come, of nobody who is known: each is answered at
+// once, and its connection ends.
 func TestStrangersAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *server.Server) {
@@ -49,7 +49,8 @@ func TestStrangersAreNotWaitedFor(t *testing.T) {
 			}
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(tooLong))
-			if _, err := fmt.Fprintf(c, "%s HTTP/1.1\r\n%sContent-Length: 1000\r\n\r\n{", x.begin, x.headers); err != nil {
+			part := x.begin + " HTTP/1.1\r\n" + x.headers + "Content-Length: 1000\r\n\r\n{"
+			if _, err := io.WriteString(c, part); err != nil {
 				t.Fatal(err)
 			}
 			r := bufio.NewReader(c)

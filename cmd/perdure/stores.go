@@ -77,6 +77,9 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(b.Keep) > 0 {
+				note(c, "keep with it, of the home: %s", view.InLine(strings.Join(b.Keep, " ")))
+			}
 			return out.say(b, "%s: %s, %s\n", view.InLine(b.Path), view.Several(b.Agents, "agent"),
 				view.BytesText(b.Bytes))
 		})

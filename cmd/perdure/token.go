@@ -40,6 +40,8 @@ func tokenNewCommand() *cobra.Command {
 	f.StringVar(&x.KeyFile, "key", "", "with --person: the file of the key they have")
 	f.StringVar(&x.With, "with", "",
 		"with --person: a file that holds another token of theirs, which unlocks their key")
+	f.BoolVar(&x.Lost, "lost", false,
+		"with --person: nobody has their key any more; it is revoked, and they get another")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		x.Name = args[0]
 		text, t, err := h.OrderToken(x)
