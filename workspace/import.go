@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	slashpath "path"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type Foreign struct {
 	Format string    // such as claude-code
 	Source string    // the file it was in, as a person would name it
 	Time   time.Time // when it was written there; zero: nobody knows
+	// Origin tells it from texts of other sources that would have its path; empty: its path does
+	Origin string
 }
 
 // What came of an import.
@@ -54,12 +57,17 @@ const (
 	sourceTag  = "source:"
 	writtenTag = "written:"
 	formatTag  = "from:"
+	originTag  = importTag + "of-"
 )
 
 // importDigest is by what a text is known that was imported before.
 func importDigest(text string) string {
-	sum := sha256.Sum256([]byte(norm.NFC.String(text)))
-	return importTag + hex.EncodeToString(sum[:16])
+	return importTag + digestOf(norm.NFC.String(text))
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Import writes a text that another program wrote, unless it was imported to its path before, whatever became of it
@@ -73,6 +81,11 @@ func (r *Reader) Import(ctx context.Context, x Foreign, on *Visibility, replace 
 	if path, err = CleanPath(path); err == nil {
 		done.Path = path
 		err = r.importAt(ctx, path, x, on, replace, &done)
+	}
+	if errors.Is(err, errApart) {
+		ext := slashpath.Ext(path)
+		done.Path = strings.TrimSuffix(path, ext) + "-" + digestOf(x.Origin)[:8] + ext
+		err = r.importAt(ctx, done.Path, x, on, replace, &done)
 	}
 	if refusedText(err) || err != nil && r.guarded(x.Text) {
 		done.Status, done.Why = ImportRefused, err.Error()
@@ -107,6 +120,19 @@ func (r *Reader) guarded(text string) bool {
 
 // errImported ends the writing of what need not be written.
 var errImported = errors.New("it was imported before")
+
+// errApart says that a path has what another source gave.
+var errApart = perdure.Invalid(errors.New("another source was imported there"))
+
+// origin is which source tags name; empty: none.
+func origin(tags []string) string {
+	for _, t := range tags {
+		if strings.HasPrefix(t, originTag) {
+			return t
+		}
+	}
+	return ""
+}
 
 func (r *Reader) importAt(ctx context.Context, path string, x Foreign, on *Visibility, replace bool,
 	done *Import) error {
@@ -145,8 +171,14 @@ func (r *Reader) importOver(ctx context.Context, current []*version, d Draft, re
 		return nil, err
 	}
 	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+	of := origin(d.Tags)
 	switch {
-	case before:
+	case slices.ContainsFunc(living, func(v *version) bool {
+		was := origin(v.tags)
+		return of != "" && was != "" && was != of && !slices.Contains(v.tags, importDigest(d.Text))
+	}):
+		return nil, errApart
+	case before && (of == "" || len(living) != 1 || slices.Contains(living[0].tags, importDigest(d.Text))):
 		done.Status = ImportSame
 		return nil, errImported
 	case len(living) == 0:
@@ -158,6 +190,10 @@ func (r *Reader) importOver(ctx context.Context, current []*version, d Draft, re
 		whole, err := r.unchanged(ctx, v)
 		if err != nil {
 			return nil, err
+		}
+		if before && (!whole || origin(v.tags) != of) { // it was taken over from that since
+			done.Status = ImportSame
+			return nil, errImported
 		}
 		if !whole && !replace {
 			done.Status, done.Why = ImportKept, fmt.Sprintf("%s was written or changed here since; nothing was "+
@@ -200,6 +236,9 @@ func (x *Foreign) tags() []string {
 	}
 	if x.Source != "" {
 		tags = append(tags, sourceTag+strings.ReplaceAll(x.Source, "\n", " "))
+	}
+	if x.Origin != "" {
+		tags = append(tags, originTag+digestOf(x.Origin))
 	}
 	if !x.Time.IsZero() {
 		tags = append(tags, writtenTag+x.Time.UTC().Format(time.RFC3339))

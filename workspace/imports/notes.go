@@ -79,7 +79,9 @@ func (r *reader) mcpMemory(f *file) error {
 		paths[e.name] = "entities/" + name + ".md"
 	}
 	for _, e := range order {
-		if err := r.document(e.document(paths, r.source.To), f, e.name); err != nil {
+		x := e.document(paths, r.source.To)
+		x.Origin = r.fileOrigin(f)
+		if err := r.document(x, f, e.name); err != nil {
 			return err
 		}
 	}
@@ -138,12 +140,12 @@ func (r *reader) prd(f *file) error {
 		}
 	}
 	return r.document(workspace.Foreign{Path: "plans/" + nameOf(title) + ".md", Kind: workspace.KindPlan, Title: title,
-		Text: b.String(), Format: PRD, Time: f.at}, f, f.name)
+		Text: b.String(), Format: PRD, Time: f.at, Origin: r.fileOrigin(f)}, f, f.name)
 }
 
 // markdown takes in a text as it is, at the path it has.
 func (r *reader) markdown(f *file) error {
-	x := workspace.Foreign{Path: f.name, Text: string(f.text), Format: Markdown, Time: f.at}
+	x := workspace.Foreign{Path: f.name, Text: string(f.text), Format: Markdown, Time: f.at, Origin: r.fileOrigin(f)}
 	if r.source.To == "" && f.alone {
 		x.Path = "notes/" + f.name
 	}

@@ -173,6 +173,7 @@ func (r *reader) chat(f *file, number int, c *chat, n int) error {
 // chatTalk gives a conversation, named by its id, or else by its file and its number there.
 func (r *reader) chatTalk(f *file, t *talk, id string, n int) error {
 	if t.name = id; id == "" {
+		t.origin = r.fileOrigin(f)
 		t.name = strings.TrimSuffix(f.name, path.Ext(f.name))
 		if n > 1 {
 			t.name = fmt.Sprintf("%s %d", t.name, n)

@@ -70,6 +70,7 @@ type reader struct {
 	Read
 	source Source
 	give   func(workspace.Foreign) error
+	at     string            // where the source is, whatever it was called
 	names  map[string]string // the paths that were given, and what for
 }
 
@@ -84,6 +85,12 @@ func (s Source) Each(give func(workspace.Foreign) error) (Read, error) {
 	}
 	r := &reader{source: s, give: give, names: map[string]string{}, Read: Read{Left: map[string]int{}}}
 	info, err := os.Stat(s.Path)
+	if err == nil {
+		r.at, err = filepath.EvalSymlinks(s.Path)
+	}
+	if err == nil {
+		r.at, err = filepath.Abs(r.at)
+	}
 	switch {
 	case err != nil:
 		return r.Read, err
@@ -257,7 +264,15 @@ func lines(text []byte, f func(number int, line []byte) error) error {
 	return nil
 }
 
-// give gives a document at a path that no other has. Whoever comes second is told apart by a digest of its own name.
+// fileOrigin is the origin of what only its file tells from others.
+func (r *reader) fileOrigin(f *file) string {
+	if f.alone {
+		return filepath.ToSlash(r.at)
+	}
+	return path.Join(filepath.ToSlash(r.at), f.name)
+}
+
+// document gives a document at a path that no other has. Whoever comes second is told apart by a digest of its name.
 func (r *reader) document(x workspace.Foreign, f *file, key string) error {
 	if r.source.To != "" {
 		x.Path = path.Join(r.source.To, x.Path)

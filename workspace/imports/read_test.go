@@ -131,7 +131,7 @@ func FuzzImportsAreTheSameEachTime(f *testing.F) {
 		two, r2 := read(t, name, text)
 		for _, docs := range [][]workspace.Foreign{one, two} {
 			for i := range docs {
-				docs[i].Source, docs[i].Time = "", time.Time{}
+				docs[i].Source, docs[i].Origin, docs[i].Time = "", "", time.Time{}
 				if p, err := workspace.CleanPath(docs[i].Path); err != nil || strings.HasPrefix(p, "agents/") {
 					t.Fatalf("path %q: %v", docs[i].Path, err)
 				}

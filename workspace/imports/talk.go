@@ -29,6 +29,7 @@ type talk struct {
 	name   string // by which it is told from others of its format
 	title  string
 	format string
+	origin string   // of the file, if its name is no id
 	facts  []string // what else is known of it, a line each
 	turns  []turn
 	seen   map[string]bool
@@ -71,7 +72,7 @@ func (r *reader) talk(f *file, t *talk) error {
 	part, began := 1, time.Time{}
 	flush := func() error {
 		x := workspace.Foreign{Kind: KindTranscript, Title: title, Text: b.String(), Format: t.format, Time: began,
-			Path: "transcripts/" + t.format + "/" + nameOf(t.name) + ".md"}
+			Origin: t.origin, Path: "transcripts/" + t.format + "/" + nameOf(t.name) + ".md"}
 		if part > 1 {
 			x.Path = strings.TrimSuffix(x.Path, ".md") + fmt.Sprintf("-%03d.md", part)
 			x.Title = fmt.Sprintf("%s (part %d)", title, part)
