@@ -138,7 +138,7 @@ func (n *Node) bornOut(ctx context.Context, parent *Agent, said *ChildEnded) err
 	case child == nil:
 		why = "it is not here, or does not count here"
 	case !child.fold.childOf(parent.ID()):
-		why = "it is no child of this agent"
+		why = "it is not a child of this agent"
 	case child.fold.Ended == nil:
 		why = "it goes on"
 	case child.fold.Ended.Entry != said.Head || child.fold.Ended.Signal != said.Signal:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Settle records what came of an effect that nobody can tell of, or that somebody has looked at what was decided twice.
+// Settle records whether an in-doubt effect happened, or that somebody has checked an effect that two copies decided.
 func (n *Node) Settle(ctx context.Context, id AgentID, s Settle) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "settle", Notice: s}

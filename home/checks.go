@@ -204,7 +204,7 @@ func (l *looker) place(path string) (dir, below string, err error) {
 	}
 	project := filepath.Dir(at)
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return "", "", fmt.Errorf("%.80q is no path in the project", path)
+		return "", "", fmt.Errorf("%.80q is not a path in the project", path)
 	}
 	if l.accepted {
 		return project, filepath.ToSlash(filepath.Clean(filepath.FromSlash(path))), nil

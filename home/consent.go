@@ -164,8 +164,8 @@ func (h *Home) Consent() error {
 	names := h.has()
 	slices.Sort(names)
 	return perdure.WithHint(
-		fmt.Errorf("%s was found here, was not made by %s on this machine, and says what counts here (%s); "+
-			"nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
+		fmt.Errorf("%s was found here, there is no record that %s made it on this machine, and what is in it (%s) "+
+			"decides what runs; nobody has accepted it", h.Dir, userName(disk.Myself()), strings.Join(names, ", ")),
 		"read it, then perdure key accept; or name the home yourself: --store "+h.Dir)
 
 }

@@ -109,7 +109,7 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 	}
 	free, err := freeName(ctx, s, name)
 	if err == nil && free != name {
-		h.note("another agent is called %s, too: commands take either by its id only", view.ShownName(name))
+		h.note("another agent is also called %s: refer to either by its id", view.ShownName(name))
 	}
 	return err
 }

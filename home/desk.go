@@ -137,7 +137,7 @@ func (d *Desk) Namesake(ctx context.Context, v *Visitor, a *perdure.Agent) strin
 	if found, err := d.Find(ctx, v, name); err == nil && found == a.ID() {
 		return ""
 	}
-	return fmt.Sprintf("another agent is called %s, too: name this one by its id, %s", view.ShownName(name),
+	return fmt.Sprintf("another agent is also called %s: refer to this one by its id, %s", view.ShownName(name),
 		a.ID().Short())
 }
 

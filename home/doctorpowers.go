@@ -201,7 +201,7 @@ func (d *Doctor) files() {
 	if info, err := os.Stat(dir); dir != "" && err != nil {
 		d.say("files", Unwell, "mkdir -p "+dir+", or name another folder for files in node.yaml", "%v", err)
 	} else if dir != "" && !info.IsDir() {
-		d.say("files", Unwell, "name a folder for files in node.yaml", "%s is no folder", dir)
+		d.say("files", Unwell, "name a folder for files in node.yaml", "%s is not a folder", dir)
 	} else if err := d.h.apart(dir); dir != "" && err != nil {
 		_, hint := view.Explain(err, "perdure doctor")
 		d.say("files", Unwell, cmp.Or(hint, "name another folder for files in node.yaml"), "%v", err)

@@ -99,7 +99,7 @@ func ambiguous(found []perdure.Listing, arg string) error {
 		}
 	}
 	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%q could be %s", arg, strings.Join(lines, ", "))),
-		"name it by its id, or by so many digits of it that only one begins with them")
+		"use its id, or enough of the first digits of it to tell them apart")
 }
 
 // findID says what keeps an agent that was named by its whole id from being found.

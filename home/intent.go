@@ -204,9 +204,8 @@ func (h *Home) nameKeys(f *IntentFile) error {
 			}
 			named := keysCalled(trust, text)
 			if len(named) == 0 {
-				return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s %q: no key of that name is trusted here, and "+
-					"it "+
-					"is no key", list.what, text)),
+				return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s %q: it is not a key, and no key "+
+					"of that name is trusted here", list.what, text)),
 					"perdure key trust lists the names; perdure token new NAME --person "+
 						"makes a key for a person, and perdure key show prints that of a home")
 			}

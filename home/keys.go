@@ -156,8 +156,8 @@ func (h *Home) AddTrust(who perdure.Trustee) error {
 		return err
 	}
 	if other, taken := known.Namesake(who); taken {
-		h.note("key %s is called %s here, too: a policy that asks %s by name takes the answer of either", other.Short(),
-			who.Name, who.Name)
+		h.note("key %s is also called %s here: a policy that asks %s by name accepts an answer from either",
+			other.Short(), who.Name, who.Name)
 	}
 	return h.TrustKey(who)
 }

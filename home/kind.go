@@ -26,7 +26,7 @@ const (
 	KindMoved                    // the agent has gone on since it was looked at
 	KindTerminated               // the agent has ended
 	KindWaiting                  // a person must act first
-	KindUnwell                   // the agent has ended, and not with ok
+	KindUnwell                   // the agent ended with a result other than ok
 	KindTooLarge                 // more was sent than is taken
 	KindTooMany                  // too much was asked at once
 	KindUnavailable              // not now: it is stopping, or gave up waiting

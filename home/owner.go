@@ -99,7 +99,7 @@ func (v *vetting) folder() bool {
 		v.admit(info)
 	}
 	if !info.IsDir() {
-		v.say(true, "name a folder, or a file that ends in .db, as the store", "%s is no folder", h.Dir)
+		v.say(true, "name a folder, or a file that ends in .db, as the store", "%s is not a folder", h.Dir)
 		return false
 	}
 	if h.Loose {

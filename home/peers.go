@@ -263,7 +263,7 @@ func (p *Peer) openFolder(h *Home) error {
 	return nil
 }
 
-// leftAlone is the files of a folder that are not used, and why; nil: the place is no folder, or all of them are.
+// leftAlone is the files of a folder that are not used, and why; nil: the place is not a folder, or all of them are.
 func (p *Peer) leftAlone() (all []LeftFile) {
 	if p.folder == nil {
 		return nil

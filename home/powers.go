@@ -232,7 +232,7 @@ func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdur
 		err = p.wrong(key, err)
 	default:
 		err = perdure.WithHint(fmt.Errorf("%s: %w", p.about(key), err),
-			"perdure doctor checks it alone; how long it may take is its start in node.yaml")
+			"perdure doctor checks it by itself; start, under it in node.yaml, sets how long it may take to start")
 	}
 	return tools, err
 }

@@ -60,7 +60,7 @@ func Read(path string) (*perdure.Signer, error) {
 	s, err := perdure.ParseSigner(strings.TrimSpace(string(b)))
 	if err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("key file %s is damaged: %w", path, err),
-			"it is no key any more: put it back from a backup")
+			"restore it from a backup")
 	}
 	return s, nil
 }

@@ -32,7 +32,7 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			c.t.Errorf("a name that is free: %v", was)
 		}
 		second := c.call("start_agent", map[string]any{"goal": "twin", "name": "twin"})
-		if text, _ := second["warning"].(string); !strings.Contains(text, "another agent is called twin, too") {
+		if text, _ := second["warning"].(string); !strings.Contains(text, "another agent is also called twin") {
 			c.t.Errorf("a name that is taken: %v, want a warning", second)
 		}
 		w.run("hello")
@@ -63,7 +63,7 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"show_agent", map[string]any{"agent": "nobody"}, []string{"there is no agent", "list_agents"}},
 			{"show_agent", map[string]any{"agent": hidden}, []string{"there is no agent"}},
 			{"show_agent", map[string]any{"agent": big}, []string{"there is no agent"}},
-			{"show_agent", map[string]any{"agent": "twin"}, []string{"could be", "name it by its id"}},
+			{"show_agent", map[string]any{"agent": "twin"}, []string{"could be", "use its id"}},
 			{"show_agent", map[string]any{"agent": "hello@"}, []string{"after the @"}},
 			{"show_agent", map[string]any{"agent": "hello@999"}, []string{"there is no entry"}},
 			{"show_agent", map[string]any{"agent": "hello", "wait": 3600}, []string{"want wait from 0 to 50"}},

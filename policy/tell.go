@@ -33,13 +33,13 @@ func (s *Set) Tell(hash perdure.Hash) perdure.Data {
 func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 	list, ok := text.Value().([]any)
 	if !ok {
-		return nil, fmt.Errorf("policy %s: its text is no list of files", hash.Short())
+		return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
 	}
 	var files []File
 	for i, v := range list {
 		t, ok := v.(string)
 		if !ok {
-			return nil, fmt.Errorf("policy %s: its text is no list of files", hash.Short())
+			return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
 		}
 		files = append(files, File{Name: fmt.Sprintf("%s-%d.cedar", hash.Short(), i+1), Text: []byte(t)})
 	}

@@ -101,7 +101,7 @@ func (r *Registry) Version(s *Schema, as string) (*Schema, error) {
 	}
 	version, err := strconv.Atoi(as)
 	if err != nil {
-		return nil, perdure.Invalid(fmt.Errorf("%s is no version: want its number, or latest", as))
+		return nil, perdure.Invalid(fmt.Errorf("%s is not a version: want its number, or latest", as))
 	}
 	return s.At(version)
 }

@@ -431,7 +431,7 @@ func parsePosition(text string, feed perdure.Hash, agent bool) (at perdure.Curso
 	n, bad := strconv.ParseInt(number, 10, 64)
 	if bad != nil || n < 0 || strconv.FormatInt(n, 10) != number || len(name) != 16 || !view.IsHex(name) ||
 		marked != (agent && n > 0) || marked && (len(mark) != view.MarkDigits || !view.IsHex(mark)) {
-		return 0, "", false, noPosition(text, "is no position of this stream")
+		return 0, "", false, noPosition(text, "is not a position of this stream")
 	}
 	return perdure.Cursor(n), mark, name == feed.String()[:16], nil
 }

@@ -99,7 +99,7 @@ func Now() perdure.Tool {
 	return newTyped(spec, func(_ context.Context, _ perdure.Call, a args) (perdure.Result, error) {
 		zone, err := time.LoadLocation(a.Zone)
 		if err != nil || a.Zone == "Local" {
-			return refused("arguments of now: field zone: %q is no time zone known here; want one such as Europe/Oslo",
+			return refused("arguments of now: field zone: %q is not a time zone here; want one such as Europe/Oslo",
 				clip(a.Zone)), nil
 		}
 		now := time.Now().In(zone)

@@ -109,7 +109,7 @@ func cleanProgram(name string) error {
 		return fmt.Errorf("program %q holds bytes that are no text, or control characters", clip(name))
 	case !strings.ContainsAny(name, `/\`):
 		if name == "." || name == ".." || runtime.GOOS == "windows" && !windowsName(name) {
-			return fmt.Errorf("%q is no program", name)
+			return fmt.Errorf("%q is not a program", name)
 		}
 		return nil
 	case filepath.IsAbs(name):
@@ -124,7 +124,7 @@ func cleanProgram(name string) error {
 			"an absolute path", clip(name))
 	}
 	if below == "." {
-		return fmt.Errorf("%q is no program", name)
+		return fmt.Errorf("%q is not a program", name)
 	}
 	if err := cleanPath(below); err != nil {
 		return fmt.Errorf("program %q: %w", clip(name), err)
@@ -212,7 +212,7 @@ func cleanHostName(host string) error {
 	for _, l := range labels {
 		bad := func(r rune) bool { return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 		if l == "" || len(l) > 63 || strings.ContainsFunc(l, bad) {
-			return fmt.Errorf("%q is no host: want a name of letters, digits and hyphens, without a dot at its end",
+			return fmt.Errorf("%q is not a host: want a name of letters, digits and hyphens, without a dot at its end",
 				clip(host))
 		}
 	}

@@ -164,7 +164,7 @@ func words(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, fmt.Errorf("%q ends inside of a quotation; close it", line)
+		return nil, fmt.Errorf("%q has an unclosed quotation mark", line)
 	}
 	if begun {
 		out = append(out, word.String())

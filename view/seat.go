@@ -85,8 +85,8 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Pl
 			break
 		}
 		add(Wait{Kind: WaitSeat, Tool: toolName(d.Action), Since: f.Updated, Answer: take, Others: others,
-			What: "this is a copy: what must happen only once is decided where the agent's seat is, and nowhere if " +
-				"import refuses to merge the two copies: " + ActionText(d.Action)})
+			What: "this is a copy: what must happen only once is decided where the agent's seat is. If the two " +
+				"copies cannot be merged any more, that is nowhere until the seat is taken: " + ActionText(d.Action)})
 	}
 	return found
 }

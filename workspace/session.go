@@ -322,7 +322,7 @@ func (r *Reader) sessionOf(ctx context.Context, path string) (*Document, error) 
 	if path != "" {
 		d, err := r.Read(ctx, path, nil)
 		if err == nil && (d.Kind != KindSession || d.Agent != r.agent) {
-			err = perdure.Invalid(fmt.Errorf("%s is no session of %s", path, r.role))
+			err = perdure.Invalid(fmt.Errorf("%s is not a session of %s", path, r.role))
 		}
 		return d, err
 	}

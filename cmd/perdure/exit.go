@@ -48,7 +48,7 @@ var exitMeanings = []exitMeaning{
 	{exitRejected, "bytes were refused; the message names the predicate"},
 	{exitConflict, "another node was first; nothing was changed"},
 	{exitWaiting, "a person must act first"},
-	{exitUnwell, "the agent has ended, and not with ok"},
+	{exitUnwell, "the agent ended with a result other than ok"},
 	{exitInterrupted, "interrupted"},
 }
 

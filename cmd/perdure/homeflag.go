@@ -157,7 +157,7 @@ func (h *homeFlag) ask(parts []home.Saying) (asked, yes bool, err error) {
 	if !term.IsTerminal(h.c.InOrStdin()) || !term.IsTerminal(h.c.ErrOrStderr()) {
 		return false, false, nil
 	}
-	note(h.c, "%s was found here and was not made by you on this machine. It says:", h.Dir)
+	note(h.c, "%s was found here, and there is no record that you made it on this machine. It says:", h.Dir)
 	if err := show.Sayings(h.c.ErrOrStderr(), parts); err != nil {
 		return true, false, err
 	}

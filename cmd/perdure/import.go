@@ -27,7 +27,7 @@ func importCommand() *cobra.Command {
 	shallow := f.Bool("shallow", false, "validate less if a key trusted everywhere signed FILE"+home.AttestExt+
 		" for exactly this capsule (perdure verify --attest)")
 	policyFlag(c, &in.Policies)
-	f.BoolVar(&in.Older, "older", false, "accept a copy older than the one here as no error, and add nothing")
+	f.BoolVar(&in.Older, "older", false, "do not fail on a copy older than the one here; add nothing")
 	f.BoolVar(&in.Drop, "drop-unknown", false,
 		"put an older copy in the place of the one here if only unknown keys have written to it since; theirs is "+
 			"dropped")

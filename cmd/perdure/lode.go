@@ -55,7 +55,7 @@ func (h hashValue) String() string {
 
 func (h hashValue) Set(text string) (err error) {
 	if *h.to, err = schema.ParseHash(text); err == nil && *h.to == (schema.Hash{}) {
-		err = errors.New("zero is no fingerprint")
+		err = errors.New("zero is not a fingerprint")
 	}
 	return err
 }

@@ -16,9 +16,9 @@ import (
 // logFlags adds the flags of what logs; the function it returns is the logger they ask for.
 func logFlags(c *cobra.Command) func() (*slog.Logger, error) {
 	verbose := c.Flags().BoolP("verbose", "v", false, "log more detail; the same as --log-level debug")
-	level := c.Flags().String("log-level", "info", "what is logged: debug, info, warn or error, and what is worse")
+	level := c.Flags().String("log-level", "info", "the least severe level that is logged: debug, info, warn or error")
 	format := c.Flags().String("log-format", "auto",
-		"how: text (key=value), json, or auto, which is lines for people on a terminal and text elsewhere")
+		"the format of the log: text (key=value), json, or auto: readable lines on a terminal, text elsewhere")
 	return func() (*slog.Logger, error) {
 		var l slog.Level
 		if err := l.UnmarshalText([]byte(*level)); err != nil || strings.ContainsAny(*level, "+-") {

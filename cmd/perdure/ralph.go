@@ -39,9 +39,9 @@ func ralphCommand() *cobra.Command {
 		"an hour (default: 1m)")
 	fl.IntSliceVar(&x.LimitCodes, "limit-exit", nil, "exit codes by which the command says that it met a limit")
 	fl.BoolVar(&x.ExitZero, "exit-zero", false, "exit code 0 means that the task is done, whatever was said")
-	fl.StringVar(&x.Check, "look", "", "a shell command that finds out whether a task was done of which nobody knows: "+
-		"it exits with 0 if so, with 1 if not")
-	fl.BoolVar(&x.Take, "take", false, "begin attempts again that were begun at another place, where nothing runs any "+
+	fl.StringVar(&x.Check, "look", "", "a shell command that checks whether a task was done, where the record does "+
+		"not say: it exits with 0 if so, with 1 if not")
+	fl.BoolVar(&x.Take, "take", false, "restart attempts that began on another machine, where nothing is running any "+
 		"more")
 	noCommit := fl.Bool("no-commit", false, "commit nothing to git")
 	quiet := fl.BoolP("quiet", "q", false, "do not show what the command writes")

@@ -22,7 +22,7 @@ func runCommand() *cobra.Command {
 	p := powerFlags(c)
 	listen := liveFlag(c)
 	quiet := c.Flags().BoolP("quiet", "q", false, "do not show entries as they are written")
-	tries := c.Flags().Int("tries", 5, "ask an advisor that does not answer so many times, with pauses that grow")
+	tries := c.Flags().Int("tries", 5, "how many times to ask an advisor that does not answer, with growing pauses")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *tries < 1 {
 			return perdure.Invalid(errors.New("--tries: want at least 1"))

@@ -223,8 +223,8 @@ func Begun(w io.Writer, h *home.Begun) error {
 	}
 	row("advisor", advisor)
 	if h.Script {
-		row("", "It is a script and no model. Put a model in its place: advisor: anthropic:MODEL (or openai:MODEL, "+
-			"gemini:MODEL) in "+file+", and its key in the environment")
+		row("", "This is a script, not a model. To use a model, write advisor: anthropic:MODEL (or openai:MODEL, "+
+			"gemini:MODEL) into "+file+", and put its key in the environment")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -36,7 +36,7 @@ func TestAFlagIsToldWithoutGo(t *testing.T) {
 	t.Parallel()
 	err := errors.New(`invalid argument "x" for "--calls" flag: strconv.ParseInt: parsing "x": invalid syntax`)
 	got := PlainFlag(err).Error()
-	if strings.Contains(got, "strconv") || !strings.HasSuffix(got, "it is no such number") {
+	if strings.Contains(got, "strconv") || !strings.HasSuffix(got, "not a valid number") {
 		t.Errorf("got %s", got)
 	}
 	if other := errors.New("unknown flag: --x"); PlainFlag(other) != other {

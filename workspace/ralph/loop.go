@@ -58,10 +58,9 @@ type Loop struct {
 	LimitCodes    []int         // exit codes that mean a limit
 	ExitZero      bool          // exit code 0 means done, whatever was said
 	Again         bool          // tasks that were given up before this run begin with no failures
-	Take          bool          // begin attempts again that were begun at another place, and are not known to be done
+	Take          bool          // restart attempts that began elsewhere and are not known to be done
 
-	// Look finds out in the world whether a task was done by an attempt of which nobody knows what became; nil: nobody
-	// looks.
+	// Look checks whether a task was done by an attempt whose end was not recorded; nil: nobody looks.
 	Look func(ctx context.Context, t tasks.Task) (bool, error)
 	// Commit keeps what was done, and says by what name; nil: nothing is committed.
 	Commit func(ctx context.Context, message string) (string, error)

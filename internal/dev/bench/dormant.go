@@ -15,7 +15,7 @@ import (
 // Dormant are the settings of the dormant workload.
 type Dormant struct {
 	Agents int
-	Rest   time.Duration // how long a node is watched that has nothing to do
+	Rest   time.Duration // how long to watch an idle node
 	Done   func(agents int)
 }
 

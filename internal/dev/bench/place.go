@@ -30,7 +30,7 @@ type Place struct {
 // InMemory reports whether the store under test is in memory.
 func (p *Place) InMemory() bool { return p.Folder == Memory }
 
-// Check refuses what is no folder.
+// Check refuses what is not a folder.
 func (p *Place) Check() error {
 	switch {
 	case p.OnServer():

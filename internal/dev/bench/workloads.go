@@ -181,7 +181,7 @@ func dormantLoad(h *Host) *Workload {
 	owner := ""
 	return &Workload{Name: "dormant", Place: p, Params: []Param{
 		{Name: "agents", To: &set.Agents, Least: 1, Usage: "number of dormant agents"},
-		{Name: "rest", To: &set.Rest, Usage: "how long a node is watched that has nothing to do"},
+		{Name: "rest", To: &set.Rest, Usage: "how long to watch an idle node"},
 		{Name: "role", To: &role, Hidden: true, Usage: "which process this is"},
 		{Name: "owner", To: &owner, Hidden: true, Usage: "whose agents sleep"},
 	}, Refuse: func() error {
