@@ -48,6 +48,7 @@ type Folder struct {
 
 	fail func(at string) error // for tests: a crash at a point
 	late func(file string)     // for tests: the moment before a file is replaced
+	mid  func(file string)     // for tests: the moment after a file was looked at, before it is read
 }
 
 // marker says whose memory a folder is, for whoever finds it, and for a clone of it.
@@ -100,7 +101,7 @@ func (f *Folder) find(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f.tree = &tree{root, f.late}
+	f.tree = &tree{root, f.late, f.mid}
 	if err := f.mark(known); err != nil {
 		return errors.Join(err, root.Close())
 	}

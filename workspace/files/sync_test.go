@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
@@ -320,4 +321,31 @@ func TestSpellingsOfOneTextAreOneText(t *testing.T) {
 	p.write("agents/coder/a.md", "caf\u00e9\nb\nc\n")
 	p.sync()
 	p.shows("a.md", "caf\u00e9\nb\nc\n")
+}
+
+// An editor that empties a file before it writes is not taken for somebody who removed the text, whenever it does so.
+func TestAFileCaughtInASaveIsNotTakenForEmpty(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "one\n")
+	p.sync()
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(p.file("a.md"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	p.mid = func(file string) {
+		if file == "a.md" && p.texts()[file] != "" {
+			p.save(file, "")
+		}
+	}
+	if r := p.sync(); !slices.Equal(did(r, Waits), []string{"a.md"}) {
+		t.Errorf("got %v", r.Changes)
+	}
+	p.mid = nil
+	p.save("a.md", "one\ntwo\n")
+	p.sync()
+	past, err := p.Reader.History(t.Context(), "agents/coder/a.md", nil)
+	if err != nil || len(past) != 2 {
+		t.Errorf("%d versions, %v; want those that somebody wrote", len(past), err)
+	}
 }

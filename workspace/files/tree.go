@@ -21,6 +21,7 @@ import (
 type tree struct {
 	root disk.Root
 	late func(file string) // for tests: the moment before a file is replaced or taken away
+	mid  func(file string) // for tests: the moment after a file was looked at, before it is read
 }
 
 // errChanged says that somebody changed a file between the moment it was read and the moment it was to be replaced.
@@ -54,6 +55,9 @@ func (t *tree) read(file string) (*content, error) {
 	if err := disk.Regular(file, info); err != nil {
 		return nil, fmt.Errorf("%w: %w", errText, err)
 	}
+	if t.mid != nil {
+		t.mid(file)
+	}
 	f, err := t.root.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // an editor is about to give it its name again
@@ -62,6 +66,9 @@ func (t *tree) read(file string) (*content, error) {
 		return nil, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, workspace.MaxText+1))
+	if err == nil { // somebody may have written it since it was looked at
+		info, err = f.Stat()
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
