@@ -38,7 +38,7 @@ type document struct {
 
 var _ source = (*document)(nil)
 
-// read is the document as it is now; nil: there is none.
+// read is the document as it is now, and its text as files have it; nil: there is none.
 func (d *document) read(ctx context.Context) (*workspace.Document, string, error) {
 	doc, err := d.f.Reader.Read(ctx, d.path, &d.on)
 	if errors.Is(err, perdure.ErrNotFound) {
@@ -48,9 +48,9 @@ func (d *document) read(ctx context.Context) (*workspace.Document, string, error
 		return nil, "", err
 	}
 	if len(doc.Beside) == 0 {
-		return doc, doc.Text, nil
+		return doc, normal(doc.Text), nil
 	}
-	texts := []string{doc.Text}
+	texts := []string{normal(doc.Text)}
 	for _, name := range doc.Beside {
 		one, err := d.f.Reader.ReadVersion(ctx, name)
 		if errors.Is(err, perdure.ErrNotFound) {
@@ -60,7 +60,7 @@ func (d *document) read(ctx context.Context) (*workspace.Document, string, error
 			return nil, "", err
 		}
 		if !one.Gone { // who removed it has nothing to show
-			texts = append(texts, one.Text)
+			texts = append(texts, normal(one.Text))
 		}
 	}
 	if len(texts) == 1 {

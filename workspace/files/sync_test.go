@@ -349,3 +349,21 @@ func TestAFileCaughtInASaveIsNotTakenForEmpty(t *testing.T) {
 		t.Errorf("%d versions, %v; want those that somebody wrote", len(past), err)
 	}
 }
+
+// A text that has Windows line ends in memory comes to rest as well, and is nobody's edit.
+func TestLineEndsInMemoryAreNobodysEdit(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "one\r\ntwo\r\n")
+	p.sync()
+	p.still()
+	if past, err := p.Reader.History(t.Context(), "agents/coder/a.md", nil); err != nil || len(past) != 1 {
+		t.Errorf("%d versions, %v", len(past), err)
+	}
+	p.save("a.md", "one\ntwo\nthree\n")
+	p.sync()
+	if got := p.read("agents/coder/a.md").Text; got != "one\ntwo\nthree\n" {
+		t.Errorf("got %q", got)
+	}
+	p.still()
+}

@@ -38,8 +38,8 @@ type content struct {
 }
 
 // normal is a text as documents have it: composed characters, line ends alone.
-func normal(raw []byte) string {
-	s := strings.TrimPrefix(string(raw), "\ufeff")
+func normal(raw string) string {
+	s := strings.TrimPrefix(raw, "\ufeff")
 	return norm.NFC.String(strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
@@ -78,7 +78,7 @@ func (t *tree) read(file string) (*content, error) {
 	case !utf8.Valid(raw):
 		return nil, fmt.Errorf("%w: it is not UTF-8", errText)
 	}
-	return &content{raw, normal(raw), info}, nil
+	return &content{raw, normal(string(raw)), info}, nil
 }
 
 // walk calls f with every file that may be a document, part with every one that a killed process was
