@@ -205,8 +205,8 @@ func TestNobodyKeepsTheAdvisorFromHearingThatItHappened(t *testing.T) {
 			if early {
 				forge()
 			}
-			tellTimes(t, p.a, p.id, 3, perdure.Event{Name: "hello"}) // its word is folded last
-			tellTimes(t, p.a, p.id, 1, perdure.Event{Name: "settle",
+			tellTimes(t, fresh, p.id, 3, perdure.Event{Name: "hello"}) // its word is folded last
+			tellTimes(t, fresh, p.id, 1, perdure.Event{Name: "settle",
 				Notice: perdure.Settle{Decision: decision, Signal: perdure.OK}})
 			tellTimes(t, p.b, p.id, 1, perdure.Event{Name: "settle",
 				Notice: perdure.Settle{Decision: decision, Signal: perdure.Failed}})

@@ -176,7 +176,7 @@ func (n *Node) heeds(a *Agent, ev *Event) error {
 	if why == nil {
 		return nil
 	}
-	return WithHint(fmt.Errorf("%w: %s is held here: %w", ErrDenied, a.called(), why),
+	return WithHint(fmt.Errorf("%w: %s is held here: %v", ErrDenied, a.called(), why), // it was not rejected
 		"look at it, and admit it first: perdure resume "+a.ID().Short())
 }
 

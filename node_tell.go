@@ -72,7 +72,8 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (e *Entry, li
 	n.mu.Lock()
 	a := n.cache.get(id)
 	n.mu.Unlock()
-	if a == nil || a.depth != Full || a.fold.Ended != nil || a.fold.Received(&ev) || n.lacks(ctx, a) {
+	if a == nil || a.depth != Full || a.fold.Ended != nil || a.fold.Received(&ev) || n.lacks(ctx, a) ||
+		n.heeds(a, &ev) != nil {
 		return nil, false, nil
 	}
 	entries, told, err := n.Key.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
@@ -138,6 +139,9 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	}
 	if a.fold.Ended != nil && ev.Notice == nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), ErrTerminated)
+	}
+	if err := n.heeds(a, &ev); err != nil && ev.Notice == nil { // the verbs look for themselves
+		return nil, err
 	}
 	if edit, ok := ev.Notice.(Edit); ok && !edit.Mutate.StateSchema.IsZero() {
 		return nil, fmt.Errorf("tell agent %s: the schema of its state changes together with the state: call "+

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/store/dir"
 	"github.com/perdure/perdure/view"
 )
 
@@ -76,7 +77,7 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 		return "only a part of its memory is here: " + depth.Words(), nil
 	}
 	a, err := d.Load(ctx, id)
-	if err == nil && !d.Home.Looks {
+	if _, folder := d.Store.(*dir.Store); err == nil && !d.Home.Looks && !folder { // which lists its files as they are
 		err = relist(ctx, d.Store, a)
 	}
 	if err != nil {

@@ -193,6 +193,13 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 	if _, err := exchange.Sync(t.Context(), a, stranger, id, exchange.Push); err != nil {
 		t.Fatal(err)
 	}
+	held, err := perdure.Load(t.Context(), stranger.Desk.Store, id)
+	if err == nil {
+		_, err = stranger.Desk.Node.Admit(t.Context(), held, "mine now")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	hears(t, stranger, id, 1)
 	before, err := a.Offer(t.Context(), id)
 	if err != nil {
