@@ -231,7 +231,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 		return nil, perdure.WithHint(&Conflict{was.Path, append([]perdure.Hash{was.Version}, was.Beside...)},
 			"bring the versions together first")
 	}
-	if slices.Contains(was.Tags, movedTag) && len(was.Links) > 0 {
+	if slices.Contains(was.Tags, MovedTag) && len(was.Links) > 0 {
 		if newPath != "" && newPath != was.Links[0] {
 			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s was promoted before, to %s", was.Path,
 				was.Links[0])), "rename it there with perdure doc mv")
@@ -259,7 +259,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 	}
 	stub := Draft{Path: was.Path, Kind: was.Kind, Title: "Moved to " + there.Path, Text: fmt.Sprintf("Moved to [[%s]] "+
 		"(%s).\n", there.Path, there.Visibility), Visibility: &was.Visibility, Links: []string{there.Path},
-		Tags: []string{movedTag}, Base: []perdure.Hash{was.Version}, moved: true}
+		Tags: []string{MovedTag}, Base: []perdure.Hash{was.Version}, moved: true}
 	if _, err := r.Write(ctx, stub); err != nil && !errors.Is(err, perdure.ErrDenied) &&
 		!errors.Is(err, perdure.ErrConflict) {
 		return nil, err
@@ -279,9 +279,9 @@ func sharedPath(d *Document) string {
 	return rest
 }
 
-// movedTag marks what is left of a document that was promoted, and supersededTag one in whose place another stands.
+// MovedTag marks what is left of a document that was promoted, and supersededTag one in whose place another stands.
 const (
-	movedTag      = "moved"
+	MovedTag      = "moved"
 	supersededTag = "superseded"
 )
 

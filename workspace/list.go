@@ -126,7 +126,7 @@ func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(v *version) bool { // what a promotion left at the same path
-		return v.path == path && slices.Contains(v.tags, movedTag)
+		return v.path == path && slices.Contains(v.tags, MovedTag)
 	})
 	return r.gather(ctx, nil, unexpired(found), "", 1000)
 }

@@ -74,7 +74,7 @@ func living(all [][]*version) []*version {
 		if removed(c) {
 			continue
 		}
-		if len(c) == 1 && slices.Contains(c[0].tags, movedTag) {
+		if len(c) == 1 && slices.Contains(c[0].tags, MovedTag) {
 			if up := slices.IndexFunc(all[i:], func(o []*version) bool {
 				return o[0].shelf.Tier.rank() > c[0].shelf.Tier.rank()
 			}); up > 0 {

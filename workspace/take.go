@@ -213,7 +213,7 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 		return nil
 	}
 	head := headOf(title, d.Path, text)
-	if slices.Contains(d.Tags, movedTag) {
+	if slices.Contains(d.Tags, MovedTag) {
 		head = d.Path // what it led to is to be found, not where it was
 	}
 	for i, p := range passagesOf(d.Kind, text) {

@@ -44,7 +44,7 @@ type Folder struct {
 	watched bool            // commits wait for a reason
 	noGit   *bool           // git is not installed; nil: nobody has looked
 	unlock  func() error
-	asides  []spot // documents that hold what did not go together with others, of this sync
+	asides  []spot // documents that were written beside the one of a file, in this sync
 
 	fail func(at string) error // for tests: a crash at a point
 	late func(file string)     // for tests: the moment before a file is replaced

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,6 +137,13 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		}
 		return "", err
 	}
+	if to, err := d.promoted(ctx, doc, base, was); err != nil || to != nil {
+		if err != nil {
+			return "", err
+		}
+		d.f.asides = append(d.f.asides, to.spot)
+		return to.tryTake(ctx, key, base, text)
+	}
 	if base == nil {
 		if base, err = d.basis(ctx, doc, was, text); err != nil {
 			return "", err
@@ -163,6 +171,22 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 	}
 	_, err = d.f.person().Once(key).Write(ctx, draft)
 	return clash, err
+}
+
+// promoted is where a document went since base was read; nil: it is where it was.
+func (d *document) promoted(ctx context.Context, doc *workspace.Document, base *string, was string) (*document, error) {
+	if base == nil || *base == was || !slices.Contains(doc.Tags, workspace.MovedTag) || len(doc.Links) != 1 {
+		return nil, nil
+	}
+	to, err := d.f.Reader.Read(ctx, doc.Links[0], nil)
+	if errors.Is(err, perdure.ErrNotFound) || err == nil && to.Version == doc.Version {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &document{d.f, spot{to.Path, workspace.Visibility{Tier: to.Visibility.Tier,
+		Scope: to.Visibility.Scope}}}, nil
 }
 
 // kindOf is the kind of a new document, if its name says so.

@@ -279,12 +279,17 @@ func (s *syncing) all(ctx context.Context) error {
 	}
 	for _, at := range s.asides {
 		file, ok := s.plan.fileOf(at)
-		if s.sources[file] != nil || !ok {
+		if !ok || isPage(file) {
 			continue
 		}
+		counted, again := s.report.Files, s.sources[file] != nil
 		s.sources[file] = &document{s.Folder, at}
+		delete(s.current, file)
 		if err := s.one(ctx, file); err != nil {
 			return err
+		}
+		if again {
+			s.report.Files = counted
 		}
 	}
 	return nil

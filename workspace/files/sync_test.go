@@ -367,3 +367,57 @@ func TestLineEndsInMemoryAreNobodysEdit(t *testing.T) {
 	}
 	p.still()
 }
+
+// Where a folder took the place of a file, or a file that of a folder, the sync goes on once the documents do.
+func TestAFileInThePlaceOfAFolderIsNotStuck(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/n.md", "n\n")
+	p.sync()
+	if err := os.Remove(p.file("n.md")); err != nil {
+		t.Fatal(err)
+	}
+	p.save("n.md/in.md", "in\n")
+	if got := did(p.sync(), Refused); !slices.Equal(got, []string{"n.md"}) {
+		t.Errorf("refused: %v", got)
+	}
+	if err := os.RemoveAll(p.file("n.md")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Reader.Remove(t.Context(), "agents/coder/n.md/in.md", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.sync(); len(did(r, Refused)) > 0 {
+		t.Errorf("got %v", r.Changes)
+	}
+	p.shows("n.md", "n\n")
+	p.still()
+}
+
+// What a person changes in a file whose document is promoted meanwhile goes with the document.
+func TestAnEditFollowsAPromotion(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("notes/n.md", "text\n")
+	p.write("agents/coder/idea.md", "idea\n")
+	p.sync()
+	p.save("team/notes/n.md", "text\ntyped\n")
+	p.save("idea.md", "idea\ntyped, too\n")
+	for _, to := range []struct{ from, path, tier string }{{"notes/n.md", "", "public"},
+		{"agents/coder/idea.md", "notes/idea.md", "team"}} {
+		if _, err := p.Reader.Promote(t.Context(), to.from, nil, workspace.Visibility{Tier: workspace.Tier(to.tier)},
+			to.path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.sync()
+	p.shows("public/notes/n.md", "text\ntyped\n")
+	p.shows("team/notes/idea.md", "idea\ntyped, too\n")
+	if got := p.read("notes/n.md").Text; got != "text\ntyped\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := p.texts()["team/notes/n.md"]; strings.Contains(got, "typed") {
+		t.Errorf("what was left: %q", got)
+	}
+	p.still()
+}

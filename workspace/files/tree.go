@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -46,7 +47,7 @@ func normal(raw string) string {
 // read is what a file holds; nil if there is none.
 func (t *tree) read(file string) (*content, error) {
 	info, err := t.root.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // a file is where its folder was
 		return nil, nil
 	}
 	if err != nil {
