@@ -150,6 +150,9 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		}
 	}
 	draft.Text, clash = merged(*base, was, text)
+	if isJSON(d.path) && draft.Text == text && json.Valid([]byte(was)) && !json.Valid([]byte(text)) {
+		return "", errUnfinished
+	}
 	if isJSON(d.path) && (clash != "" || breaks(was, draft.Text, text)) {
 		return d.aside(ctx, key, text)
 	}
@@ -238,6 +241,9 @@ func (d *document) basis(ctx context.Context, doc *workspace.Document, was, text
 // errMarks says that marks are not taken in where a program would read them.
 var errMarks = perdure.Invalid(errors.New("marks are still in it, which no program reads as JSON: bring together " +
 	"what is between them, and take them out"))
+
+// errUnfinished says that a text is not taken in that no program would read.
+var errUnfinished = perdure.Invalid(errors.New("it is no JSON as it stands, and memory keeps what it has: finish it"))
 
 func isJSON(file string) bool { return path.Ext(file) == ".json" }
 

@@ -159,16 +159,28 @@ func TestMarksOfJSONStayInTheFile(t *testing.T) {
 	p.still()
 }
 
-// Unfinished JSON is taken, as any text of a person is, and the report says what it is.
-func TestUnfinishedJSONIsCalledThat(t *testing.T) {
+// Unfinished JSON stays in the file, and memory keeps what programs can read, until a person has finished it.
+func TestUnfinishedJSONWaitsInTheFile(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, "ann").person(0)
 	p.write("agents/coder/features.json", "[]\n")
 	p.sync()
 	p.save("features.json", "[\n")
-	r := p.sync()
-	if len(r.Changes) != 1 || r.Changes[0].Status != Taken || !strings.Contains(r.Changes[0].Why, "no JSON") {
-		t.Errorf("the report says %+v", r.Changes)
+	for range 2 {
+		r := p.sync()
+		if got := did(r, Refused); !slices.Equal(got, []string{"features.json"}) ||
+			!strings.Contains(r.Changes[0].Why, "no JSON") {
+			t.Errorf("the report says %+v", r.Changes)
+		}
+		p.shows("features.json", "[\n")
+		if got := p.read("agents/coder/features.json").Text; got != "[]\n" {
+			t.Errorf("in memory: %q", got)
+		}
+	}
+	p.save("features.json", "[1]\n")
+	p.sync()
+	if got := p.read("agents/coder/features.json").Text; got != "[1]\n" {
+		t.Errorf("in memory: %q", got)
 	}
 	p.still()
 }
