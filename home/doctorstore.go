@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // store opens the store and looks at what is in it. It returns the newest entry's time as the index knows it.
@@ -128,6 +129,24 @@ func (in *contents) list(ctx context.Context, s perdure.Store) error {
 	return nil
 }
 
+// keepers looks for agents that keep documents and do not count here: while one is held, memory is.
+func (d *Doctor) keepers(ctx context.Context, s perdure.Store, all []perdure.Listing) {
+	trust, err := d.h.Trust()
+	for _, one := range all {
+		if err != nil || !workspace.Keeps(one.Kind) {
+			continue // what is wrong with the trust file is said of it
+		}
+		a, err := perdure.Load(ctx, s, one.Agent)
+		if err != nil {
+			continue // its memory is looked at by itself
+		}
+		if held := trust.Counts(a); held != nil {
+			d.say("documents", Unwell, "to keep what is there: perdure resume "+one.Agent.Short(), "%s is held: %s",
+				view.Called(a), view.HeldText(held))
+		}
+	}
+}
+
 // agents looks at the agents of a store, and for those that were seen in it and are gone.
 func (d *Doctor) agents(ctx context.Context, s perdure.Store, in *contents) error {
 	if d.Repair {
@@ -141,6 +160,7 @@ func (d *Doctor) agents(ctx context.Context, s perdure.Store, in *contents) erro
 	if err := d.memories(ctx, s, in.recent); err != nil {
 		return err
 	}
+	d.keepers(ctx, s, in.all)
 	if d.unseen != "" {
 		if err := d.seeAgain(ctx, s, in.all); err != nil {
 			return err

@@ -204,7 +204,8 @@ type shelf struct {
 type standing struct {
 	moved  int64
 	trust  *perdure.Trust
-	counts bool // here, now
+	counts bool  // here, now
+	held   error // why it does not count, though it keeps documents and somebody trusted to own them began it
 	kind   string
 	scope  string
 	tier   string
@@ -226,7 +227,13 @@ func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64)
 	now = standing{moved: moved, trust: trust}
 	a, err := w.Node.Load(ctx, id)
 	switch {
-	case errors.Is(err, perdure.ErrRejected) || errors.Is(err, perdure.ErrNotFound):
+	case errors.Is(err, perdure.ErrRejected):
+		if is, unread := w.ours(ctx, id, trust); unread != nil {
+			return now, unread
+		} else if is {
+			now.held = err
+		}
+	case errors.Is(err, perdure.ErrNotFound):
 	case err != nil:
 		return now, err
 	default:
@@ -240,6 +247,30 @@ func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64)
 	}
 	w.known[id] = now
 	return now, nil
+}
+
+// ours reports whether an agent keeps documents, and began by a key that is trusted to own it.
+func (w *Workspace) ours(ctx context.Context, id perdure.AgentID, trust *perdure.Trust) (bool, error) {
+	for item, err := range w.Store.Entries(ctx, id, 0) {
+		if err != nil {
+			return false, err
+		}
+		g, _ := item.Content().(perdure.Genesis)
+		return Keeps(g.Intent.Kind) && trust.Allows(item.Origin, perdure.MayOwn, g.Charter.Scope), nil
+	}
+	return false, nil
+}
+
+// heldBack says that documents of the home are held. To go on without them would look as if they had been removed:
+// folders would drop their files.
+func (s *shelf) heldBack(why error) error {
+	what := "the " + string(s.Tier) + " documents of " + s.Scope
+	if s.Tier == Private {
+		what = "the private notes of " + s.role
+	}
+	err := fmt.Errorf("%s are held, and memory with them: %w", what, why)
+	return perdure.WithHint(err, "to keep what is there, and take nothing from that key from now on: perdure resume "+
+		s.agent.Short())
 }
 
 // shelves are the memories whose documents the reader may see at all, as far as they count here. The narrowest come
@@ -257,6 +288,9 @@ func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
 		now, err := r.stands(ctx, s.agent, s.moved)
 		if err != nil {
 			return nil, err
+		}
+		if now.held != nil {
+			return nil, s.heldBack(now.held)
 		}
 		if !now.counts || s.Tier != Private && (now.kind != keeper.Workspace || now.tier != string(s.Tier)) {
 			continue // it does not count here; or the index, or somebody since, says otherwise than its first entry
