@@ -34,6 +34,10 @@ func (e *Embeddings) Name() string { return e.Model }
 const (
 	maxEmbedded  = 64 << 20
 	embedTimeout = time.Minute
+	// askTimeout is how long a search waits for what its question means: a person, or a model, waits for the answer.
+	askTimeout = 3 * time.Second
+	// deafFor is how long a server that did not answer in that time is not asked by searches: a model may be loading.
+	deafFor = 30 * time.Second
 )
 
 // Embed asks the server.
@@ -103,6 +107,32 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 			len(texts))
 	}
 	return out, nil
+}
+
+// errDeaf is why a server is not asked.
+var errDeaf = perdure.WithHint(fmt.Errorf("the embeddings server has just not answered within %s", askTimeout),
+	"see perdure doctor")
+
+// meaning is the vector of a question. It is not waited for long, and not each time.
+func (w *Workspace) meaning(ctx context.Context, text string) ([]float32, error) {
+	w.mu.Lock()
+	deaf := time.Since(w.deaf) < deafFor
+	w.mu.Unlock()
+	if deaf {
+		return nil, errDeaf
+	}
+	asking, stop := context.WithTimeout(ctx, askTimeout)
+	defer stop()
+	out, err := w.Embed.Embed(asking, []string{text})
+	if err != nil {
+		if asking.Err() != nil && ctx.Err() == nil {
+			w.mu.Lock()
+			w.deaf = time.Now()
+			w.mu.Unlock()
+		}
+		return nil, err
+	}
+	return out[0], nil
 }
 
 const embedBatch = 64

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
@@ -124,4 +127,40 @@ func TestASearchWithoutItsServerSaysSo(t *testing.T) {
 	if !errors.As(err, &hint) || !strings.Contains(hint.Do, "embeddings in node.yaml") {
 		t.Errorf("deriving it anew: %v, want a hint that names the setting", err)
 	}
+}
+
+// hung is a server that takes a question and does not answer.
+type hung struct{ asked int }
+
+func (*hung) Name() string { return "tiny" }
+
+func (h *hung) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	h.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A server that does not answer keeps one search waiting, for a moment; the next ones find words at once, and say so.
+func TestASilentEmbeddingsServerIsNotWaitedForEachTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, new(perdure.MemStore))
+		server := &hung{}
+		w.Embed = server
+		w.write(w.Owner(), workspace.Draft{Path: "notes/car.md", Text: "the car is red\n"})
+		for i, most := range []time.Duration{5 * time.Second, 0, 0} {
+			began, note := time.Now(), ""
+			found, err := w.Owner().Find(t.Context(), workspace.Search{Text: "car", Note: func(s string) { note = s }})
+			if err != nil || len(found) != 1 || !strings.Contains(note, "words alone") {
+				t.Errorf("search %d: %v %v %q", i, found, err, note)
+			}
+			if took := time.Since(began); took > most {
+				t.Errorf("search %d took %s", i, took)
+			}
+		}
+		time.Sleep(time.Minute)
+		if _, err := w.Owner().Find(t.Context(), workspace.Search{Text: "car"}); err != nil || server.asked != 2 {
+			t.Errorf("it was asked %d times: %v", server.asked, err)
+		}
+	})
 }

@@ -26,7 +26,7 @@ const (
 // fused is what was found by words together with what is near in meaning, by reciprocal rank. A server that does not
 // answer leaves words alone, and the search says so.
 func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) {
-	asked, err := f.Embed.Embed(ctx, []string{f.s.Text})
+	asked, err := f.meaning(ctx, f.s.Text)
 	if err != nil {
 		f.missed("words alone were searched", err)
 		return byWords, ctx.Err()
@@ -41,7 +41,7 @@ func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) 
 		}
 		done += n
 	}
-	near, err := f.near(ctx, packed(asked[0]))
+	near, err := f.near(ctx, packed(asked))
 	if err != nil {
 		return nil, err
 	}

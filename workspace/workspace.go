@@ -43,6 +43,7 @@ type Workspace struct {
 	mu     sync.Mutex
 	known  map[perdure.AgentID]standing
 	births map[perdure.AgentID]birth
+	deaf   time.Time // when the embeddings server last kept a search waiting
 }
 
 // DefaultScope is where roles belong if nobody says.
