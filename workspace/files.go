@@ -134,8 +134,12 @@ func (r *Reader) view(ctx context.Context, c *FileCommand) (string, error) {
 	fmt.Fprintf(&b, "Here're the files below %s:\n", f.shown)
 	n := 0
 	list := func(on Visibility, below, strip, shown string) error {
-		docs, err := r.List(ctx, Listed{Prefix: below, Visibility: &on, Limit: maxListed})
-		for _, d := range docs {
+		docs, err := r.List(ctx, Listed{Prefix: below, Visibility: &on, Limit: maxListed + 1})
+		for i, d := range docs {
+			if i == maxListed {
+				fmt.Fprintf(&b, "(only the first %d below %s: view a folder there for the others)\n", maxListed, shown)
+				break
+			}
 			n++
 			fmt.Fprintf(&b, "%d\t%s/%s\t%s\n", d.Size, shown, strings.TrimPrefix(d.Path, strip), d.Title)
 		}
@@ -201,6 +205,7 @@ func (r *Reader) create(ctx context.Context, c *FileCommand) (string, error) {
 	if f.folder(r) {
 		return "", perdure.Invalid(fmt.Errorf("%s is a folder; name a file in it", f.shown))
 	}
+	replaced := false
 	_, err = r.write(ctx, f.path, &f.on, func(current []*version) (*Draft, error) {
 		d := &Draft{Text: c.FileText}
 		for _, v := range current {
@@ -208,10 +213,17 @@ func (r *Reader) create(ctx context.Context, c *FileCommand) (string, error) {
 				d.Base = append(d.Base, v.entry) // all of them: whoever creates it says what it is now
 			}
 		}
+		if replaced = len(d.Base) > 0; replaced && c.FileText == "" {
+			return nil, told("%s exists, and file_text is missing or empty: give the whole new text, or delete "+
+				"the file", f.shown)
+		}
 		return d, nil
 	}, Draft{})
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case replaced:
+		return "File replaced at: " + f.shown + ". It existed; its earlier versions are kept.", nil
 	}
 	return "File created successfully at: " + f.shown, nil
 }
@@ -297,6 +309,9 @@ func around(text string, at int) string {
 }
 
 func (r *Reader) insert(ctx context.Context, c *FileCommand) (string, error) {
+	if c.InsertText == "" {
+		return "", told("insert_text is empty; say what is to be inserted")
+	}
 	f, _, err := r.change(ctx, c.Path, func(f *fileRef, text string) (string, error) {
 		all := strings.SplitAfter(lined(text), "\n")
 		all = all[:len(all)-1]

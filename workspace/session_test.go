@@ -195,6 +195,10 @@ func TestTheSixFileCommands(t *testing.T) {
 		}
 		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md", FileText: "one\ntwo\n"}),
 			"created successfully")
+		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md"}), "file_text is missing")
+		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md", FileText: "one\ntwo\n"}),
+			"replaced")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 1}), "insert_text")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories/todo.md"}), "     2\ttwo")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories"}), "/memories/todo.md")
 		want(do(workspace.FileCommand{Command: "str_replace", Path: "/memories/todo.md", OldStr: "two", NewStr: "2"}),
