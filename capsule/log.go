@@ -34,7 +34,7 @@ type Log struct {
 	snaps   []perdure.Cursor
 	bare    int64 // how many entries are
 	counted int   // of the entries, for what dropped says
-	dropped int64 // how many bodies the memory says were dropped
+	dropped gone  // what the memory says of bodies that were dropped
 	torn    bool  // the file ends in the middle of an entry
 	cut     bool  // it was an exported capsule, whose end was missing
 	messy   bool  // a merge left more in the file than its entries
@@ -260,8 +260,9 @@ func (l *Log) Aside() string {
 func (l *Log) Agent() perdure.AgentID { return l.head.Agent }
 
 // Depth is how much of the agent's memory the file holds. Whoever brought the file may have left bodies out and said
-// otherwise: one that lacks more of them than its memory says were dropped is not whole.
-func (l *Log) Depth() (Depth, error) {
+// otherwise: one that lacks more of them than those say were dropped whose word t takes for it (see Trust.Dropped) is
+// not whole.
+func (l *Log) Depth(t *perdure.Trust) (Depth, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := l.head.Holds()
@@ -273,12 +274,13 @@ func (l *Log) Depth() (Depth, error) {
 			return d, fmt.Errorf("read %s: %w", l.path, err)
 		}
 	}
-	if l.bare > l.dropped {
-		if err := l.countDropped(); err != nil {
-			return d, fmt.Errorf("read %s: %w", l.path, err)
-		}
+	if l.bare == 0 {
+		return d, nil
 	}
-	if l.bare > l.dropped {
+	if err := l.countDropped(); err != nil {
+		return d, fmt.Errorf("read %s: %w", l.path, err)
+	}
+	if l.bare > l.dropped.known(t) {
 		return perdure.Headers, nil
 	}
 	return d, nil
@@ -291,23 +293,16 @@ func (l *Log) countDropped() error {
 		if err != nil {
 			return err
 		}
-		if r.bare || !r.event {
+		if r.bare || !r.event && l.counted > 0 {
 			continue
 		}
 		e, err := l.read(l.decoderAt(r.at), r)
 		if err != nil {
 			return err
 		}
-		l.dropped += droppedBy(e)
+		l.dropped.note(e)
 	}
 	return nil
-}
-
-// droppedBy is how many bodies an entry says were dropped.
-func droppedBy(e *perdure.Entry) int64 {
-	event, _ := e.Content().(perdure.Event)
-	p, _ := event.Notice.(perdure.Pruned)
-	return p.Entries
 }
 
 // Path is where the file is.
@@ -368,7 +363,7 @@ func (l *Log) begun(f disk.File) {
 	l.kept.close()
 	l.f, l.rows, l.at, l.heads, l.snaps, l.whole, l.messy, l.torn, l.fault = f, nil, map[short]int32{}, headSet{},
 		nil, 0, false, false, nil
-	l.bare, l.counted, l.dropped, l.named = 0, 0, 0, false
+	l.bare, l.counted, l.dropped, l.named = 0, 0, gone{}, false
 }
 
 // Lock takes the file for this Log alone, waiting for others to finish, cuts what a crash left at its end, and brings

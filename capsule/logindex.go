@@ -50,9 +50,9 @@ type tip struct {
 	End   perdure.Hash     `json:"end"`
 	Heads []keptHead       `json:"heads"`
 	Snaps []perdure.Cursor `json:"snaps"`
-	Bare  int64            `json:"bare,omitempty"`    // how many entries are
-	Gone  int64            `json:"dropped,omitempty"` // how many bodies the memory says were dropped,
-	Sum   perdure.Hash     `json:"sum"`               // of all the above, under the secret of whoever keeps it
+	Bare  int64            `json:"bare,omitempty"` // how many entries are
+	Gone  gone             `json:"gone"`           // what the memory says of bodies that were dropped
+	Sum   perdure.Hash     `json:"sum"`            // of all the above, under the secret of whoever keeps it
 }
 
 // keptHead is a head and where its row is.
@@ -130,7 +130,9 @@ func (l *Log) resume() {
 		l.kept.heads[short(h.Name[:16])] = h.Row
 	}
 	l.snaps, l.whole = t.Snaps, t.Whole
-	l.bare, l.dropped, l.counted = t.Bare, t.Gone, t.Count
+	if l.bare, l.dropped, l.counted = t.Bare, t.Gone, t.Count; len(t.Gone.Owners) == 0 {
+		l.counted = 0 // earlier versions did not note who says it
+	}
 }
 
 // matches reports whether a tip is of this file.

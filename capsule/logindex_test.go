@@ -48,7 +48,7 @@ func TestDepthDoesNotRestOnWhatOthersKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		d, err := l.Depth()
+		d, err := l.Depth(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ type Store struct {
 	closed  bool
 	looks   bool
 	torn    bool // the file was when it was opened
+	trust   *perdure.Trust
 }
 
 var (
@@ -226,10 +227,17 @@ func (s *Store) Aside() string {
 	return s.log.Aside()
 }
 
+// SetTrust says whose word is taken for it that bodies were dropped; nil: everybody's.
+func (s *Store) SetTrust(t *perdure.Trust) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trust = t
+}
+
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d Depth, err error) {
 	err = s.use(ctx, "depth of", id, false, func() (err error) {
-		d, err = s.log.Depth()
+		d, err = s.log.Depth(s.trust)
 		return err
 	})
 	return d, err

@@ -201,7 +201,12 @@ func (h *Home) openFile(ctx context.Context, name string) (*capsule.Store, perdu
 		return nil, perdure.Listing{}, err
 	}
 	h.noteCut(s, name)
-	found, err := Candidates(ctx, s, "")
+	trust, err := h.Trust()
+	s.SetTrust(trust)
+	var found []perdure.Listing
+	if err == nil {
+		found, err = Candidates(ctx, s, "")
+	}
 	if err == nil && len(found) != 1 {
 		err = perdure.Missing("there is no agent in " + name)
 	}

@@ -89,3 +89,40 @@ func TestForgedRecordSpoilsNoAccount(t *testing.T) {
 		t.Errorf("%d bodies are gone, and the owner's record tells of others:\n%s", gone, log)
 	}
 }
+
+// A file that lacks bodies is run, or lies in a folder of agents: only the word of its owner makes it whole.
+func TestForgedRecordMakesNoFileWhole(t *testing.T) {
+	t.Parallel()
+	for who, want := range map[string]int{"owner": 1, "author": 0, "delegate": 0} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			p, q := newPlace(t).inFolder(), newPlace(t).inFolder()
+			by, g := p.owner, perdure.Genesis{}
+			switch who {
+			case "author":
+				by = trusted(p, "nora", "author", "home")
+				q.trust(by, "author", "home")
+			case "delegate":
+				by = stranger(t)
+				g.Charter.Delegates = []perdure.Key{by.Key()}
+			}
+			q.trust(p.owner, "own", "home")
+			a := begin(t, p.owner, g)
+			for range 5 {
+				a.write(perdure.Event{Name: "hello"})
+			}
+			a.snapshot(func(*perdure.Fold) {}).write(perdure.Event{Name: "after"})
+			b := a.fork(t, by)
+			b.tell("pruned", perdure.Pruned{Rule: "x", Through: b.entries[6].Name, Entries: 5, Bytes: 1})
+			for i := 1; i < 6; i++ {
+				b.entries[i] = b.entries[i].Drop()
+			}
+			must(t, capsule.CreateLog(p.path("light.agent"), capsule.Text, b.entries...))
+			p.run("light.agent", "open", "pay")
+			p.done(want, "a file by "+who)
+			b.dropIn(q, "light.agent")
+			q.run("weather", "open", "pay")
+			q.done(want, "a file in a folder, by "+who)
+		})
+	}
+}

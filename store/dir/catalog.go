@@ -172,7 +172,7 @@ func (s *Store) depth(name string) perdure.Depth {
 		return perdure.Last(0)
 	}
 	defer func() { _ = l.Close() }() // it was only read
-	d, err := l.Depth()
+	d, err := l.Depth(s.trust)
 	if err != nil {
 		return perdure.Last(0)
 	}
@@ -237,7 +237,7 @@ func (s *Store) merge(name string, f *file) error {
 		return err
 	}
 	defer func() { _ = other.Close() }()
-	depth, err := other.Depth()
+	depth, err := other.Depth(s.trust)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (s *Store) unlist(ctx context.Context, id perdure.AgentID) error {
 // Depth implements perdure.Parter.
 func (s *Store) Depth(ctx context.Context, id perdure.AgentID) (d perdure.Depth, err error) {
 	err = s.with(ctx, "depth of", id, false, func(l *capsule.Log) (err error) {
-		d, err = l.Depth()
+		d, err = l.Depth(s.trust)
 		return err
 	})
 	return d, err
