@@ -12,6 +12,33 @@ var limits = regexp.MustCompile(`(?i)usage limit|hit your (?:\w+ )?limit|limit (
 	`too many requests|\b429\b|quota (?:exceeded|exhausted)|exceeded your (?:current )?quota|insufficient_quota|` +
 	`resource_exhausted|overloaded(?:_error)?\b`)
 
+// reports are words by which a line is known that speaks of a test, or of a place in a program.
+var reports = regexp.MustCompile(`^\s*(?:---|===|not ok\b|[✓✗✘✕×●]|E\s{2}|at )|\bFAIL(?:ED)?\b|` +
+	`\bPASS(?:ED)?\b|Assertion|panicked|\btest[_ ]\w|_test\b|\bTest[A-Z]|\w\.\w+:\d+`)
+
+// lastLines is how many lines of an output, at its end, can say why a command ended.
+const lastLines = 20
+
+// maxWaits is for how many limits in a row one task may wait: with waits that grow to an hour, about three hours.
+const maxWaits = 8
+
+// told is where an output says that a limit was met; -1: nowhere.
+func told(output string) int {
+	end, at := len(output), -1
+	for n := 0; n < lastLines && end > 0; end-- {
+		begin := strings.LastIndexByte(output[:end], '\n') + 1
+		line := output[begin:end]
+		if place := limits.FindStringIndex(line); place != nil && !reports.MatchString(line) {
+			at = begin + place[0]
+		}
+		if strings.TrimSpace(line) != "" {
+			n++
+		}
+		end = begin
+	}
+	return at
+}
+
 // Times until which they may not.
 var (
 	atUnix   = regexp.MustCompile(`\|\s*(\d{10})\b`)
@@ -29,11 +56,11 @@ const maxLimit = 8 * 24 * time.Hour
 
 // Limited reports whether the end of an output says that a limit was met, and until when; zero: it does not say.
 func Limited(output string, now time.Time) (until time.Time, ok bool) {
-	place := limits.FindStringIndex(output)
-	if place == nil {
+	place := told(output)
+	if place < 0 {
 		return time.Time{}, false
 	}
-	output = output[max(0, place[0]-200):]
+	output = output[max(0, place-200):]
 	for _, find := range []func(string, time.Time) time.Time{unixTime, afterTime, isoTime, inDuration, hourTime} {
 		if t := find(output, now); t.After(now) && t.Sub(now) <= maxLimit {
 			return t, true

@@ -338,7 +338,7 @@ func (l *Loop) judge(ctx context.Context, t *tasks.Task, r *record, e Ended, res
 	case ctx.Err() != nil:
 		return errors.Join(context.Cause(ctx), l.close(ctx, r, Interrupted, "it was interrupted", "", res))
 	}
-	if until, ok := l.limited(e); ok {
+	if until, ok := l.limited(e, r.waits); ok {
 		r.until = until
 		return l.close(ctx, r, Waiting, oneLine(tail(e.Output, 300), 200), "", res)
 	}
@@ -376,14 +376,15 @@ func (l *Loop) ticked(id string) (bool, error) {
 }
 
 // limited reports whether a command met a limit, and until when; zero: it does not say.
-func (l *Loop) limited(e Ended) (time.Time, bool) {
+// Words are not believed more than maxWaits times in a row.
+func (l *Loop) limited(e Ended, waits int) (time.Time, bool) {
 	until, ok := Limited(tail(e.Output, 4<<10), time.Now())
 	for _, code := range l.LimitCodes {
 		if e.Code == code {
 			return until, true
 		}
 	}
-	return until, ok && e.Code != 0
+	return until, ok && e.Code != 0 && waits < maxWaits
 }
 
 // maxBackoff is the longest wait for a limit that names no time.

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -390,6 +392,14 @@ func TestLimitsAreRecognised(t *testing.T) {
 		"usage limit, try again at 2020-01-01T00:00:00Z":            "none",
 		"cannot find package limits in any of these":                "",
 		"the build took 3 hours; see line 4291":                     "",
+
+		"--- FAIL: TestRateLimit (0.01s): want 429, rate limit not enforced": "",
+		"FAILED tests/test_api.py::test_rate_limit - AssertionError: 429":    "",
+		"  ● api › answers 429 when there is a rate limit":                   "",
+		"limit_test.go:17: got 200, want 429 Too Many Requests":              "",
+		"test rate_limit ... FAILED":                                         "",
+		"--- FAIL: TestQuota (0.01s)\nClaude AI usage limit reached":         "none",
+		"rate limit of the shop: 3\n" + strings.Repeat("built a part\n", 30): "",
 	} {
 		until, ok := Limited(text, now)
 		got := ""
@@ -403,4 +413,23 @@ func TestLimitsAreRecognised(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
+}
+
+// What speaks of a limit each time is a failure in the end, so that the other tasks are not kept waiting for ever.
+func TestALimitWithoutEndIsAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, "- [ ] one\n- [ ] two\n")
+		l := w.loop()
+		l.MaxFailures = 1
+		ends := slices.Repeat([]Ended{{Code: 1, Output: "rate limit reached, retry-after: 30"}}, maxWaits+1)
+		l.Command = &fixed{ends: append(ends, Ended{Output: "PERDURE-DONE NONCE"})}
+		res, err := l.Run(t.Context())
+		if err != nil || res.Done != 1 {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		if b, err := os.ReadFile(w.file); err != nil || !strings.Contains(string(b), "[x] two") {
+			t.Errorf("the list: %s, %v", b, err)
+		}
+	})
 }
