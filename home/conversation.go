@@ -92,7 +92,7 @@ func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken
 			return nil, err
 		}
 	}
-	if t.memory, said, err = view.FollowTalk(ctx, t.Node.Store, t.Agent); err != nil {
+	if t.memory, said, err = view.FollowTalk(ctx, t.Node.Store, t.Agent, t.Home.KeyNames); err != nil {
 		return nil, err
 	}
 	for _, s := range said {
@@ -174,6 +174,7 @@ func (t *Conversation) catchUp(ctx context.Context) (lines int, err error) {
 	defer t.mu.Unlock()
 	err = t.memory.Next(ctx, func(l view.Line) error {
 		lines++
+		l.Call(t.Home.KeyNames)
 		for _, s := range l.Spoken() {
 			if s.Type == view.SpokenError {
 				t.failed = s.Signal

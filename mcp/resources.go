@@ -119,6 +119,7 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 		if l.IsDocument() {
 			continue // who may read it is another question: see document_read
 		}
+		l.Call(s.Home.KeyNames)
 		fmt.Fprintf(&b, "%d %s %s", l.Seq, l.Time, l.Kind)
 		if l.Signal != 0 {
 			fmt.Fprintf(&b, " %s", l.Signal)

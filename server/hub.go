@@ -408,6 +408,7 @@ func (s *scribe) frame(ctx context.Context, feed perdure.Hash, behind view.Place
 		k = s.begin(ctx, id, view.Narrate())
 	}
 	one := k.told.Line(item.Entry)
+	one.Call(s.desk.Home.KeyNames)
 	f := frame{place: behind, agent: id, notes: one.IsDocument()}
 	f.text = written(position(feed, behind), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
 	one.Body, one.Act = nil, nil

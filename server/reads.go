@@ -291,9 +291,9 @@ func (s *Server) entries(ctx context.Context, v *home.Visitor, in *entriesIn) (*
 	fits := func(l view.Line) bool { return c.Fits(l) && (!l.IsDocument() || s.Desk.ShowsNotes(ctx, v, id)) }
 	var out lines
 	if in.Last > 0 {
-		err = out.recent(ctx, s.Desk.Store, id, feed, in.Last, fits)
+		err = out.recent(ctx, s.Desk, id, feed, in.Last, fits)
 	} else {
-		err = out.after(ctx, s.Desk.Store, id, feed, in, fits)
+		err = out.after(ctx, s.Desk, id, feed, in, fits)
 	}
 	return replied[client.Lines](out, err)
 }
@@ -320,9 +320,9 @@ type lines struct {
 }
 
 // recent reads the last lines.
-func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID, feed perdure.Hash, last int,
+func (l *lines) recent(ctx context.Context, d *home.Desk, id perdure.AgentID, feed perdure.Hash, last int,
 	fits func(view.Line) bool) error {
-	w, found, err := view.FollowRecent(ctx, s, id, last+1, view.Fitting(fits))
+	w, found, err := view.FollowRecent(ctx, d.Store, id, last+1, view.Fitting(fits))
 	if err != nil {
 		return err
 	}
@@ -338,6 +338,7 @@ func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID,
 	}
 	l.Entries = []line{}
 	for _, one := range found {
+		one.Call(d.Home.KeyNames)
 		l.Entries = append(l.Entries, line{Line: one})
 	}
 	l.Position = position(feed, w.Place())
@@ -345,13 +346,13 @@ func (l *lines) recent(ctx context.Context, s perdure.Store, id perdure.AgentID,
 }
 
 // after reads a page of lines behind a position.
-func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, feed perdure.Hash, in *entriesIn,
+func (l *lines) after(ctx context.Context, d *home.Desk, id perdure.AgentID, feed perdure.Hash, in *entriesIn,
 	fits func(view.Line) bool) error {
-	w := view.Follow(s, id)
+	w := view.Follow(d.Store, id)
 	if in.After != "" {
 		at, mark, ours, err := parsePosition(in.After, feed, true)
 		if err == nil && ours {
-			w, err = view.FollowMarked(ctx, s, id, at, mark)
+			w, err = view.FollowMarked(ctx, d.Store, id, at, mark)
 		}
 		if err == nil && !ours || errors.Is(err, view.ErrReordered) {
 			err = perdure.WithHint(perdure.Missing(
@@ -371,6 +372,7 @@ func (l *lines) after(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 			return enough
 		}
 		if l.Position = position(feed, w.Place()); fits(one) {
+			one.Call(d.Home.KeyNames)
 			l.Entries = append(l.Entries, line{l.Position, one})
 			size += one.Size
 		}

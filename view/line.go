@@ -113,6 +113,7 @@ type Line struct {
 	Body   perdure.Body   `json:"body,omitempty"`
 	Trace  trace.ID       `json:"trace,omitzero"`
 
+	By     string         `json:"-"` // who voted, as Call has it
 	Act    perdure.Action `json:"-"` // what a decision or an outcome is about
 	Much   int            `json:"-"` // how much of What is said
 	Folded string         `json:"-"` // what stands for several entries, in the place of the kind
@@ -125,6 +126,34 @@ func (l *Line) IsDocument() bool {
 	ev, _ := l.Body.(perdure.Event)
 	_, is := ev.Notice.(perdure.Document)
 	return is
+}
+
+// Call names whoever voted by the name that this home has for their key. A vote counts for the key that signed it; the
+// name written in it is only what its author called themselves, and may be somebody else's. Without names it does
+// nothing.
+func (l *Line) Call(names func() map[perdure.Key]string) {
+	ev, _ := l.Body.(perdure.Event)
+	if _, vote := ev.Notice.(perdure.Approval); vote && names != nil {
+		ev.By = signedAs(names(), l.Origin, ev.By)
+		l.By, l.What = ev.By, EventText(&ev)
+	}
+}
+
+// signedAs is who signed what bears a name: what the key is called here, and that name only if it is another.
+func signedAs(names map[perdure.Key]string, k perdure.Key, as string) string {
+	is := names[k]
+	for other, name := range names {
+		if is == "" && name == as && other != k {
+			is = "key " + k.Short()
+		}
+	}
+	switch {
+	case is == "":
+		return cmp.Or(as, k.Short())
+	case as == "" || as == is:
+		return is
+	}
+	return is + " (under the name " + as + ")"
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only

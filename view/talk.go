@@ -69,13 +69,16 @@ func (l *Line) Spoken() []Spoken {
 
 // told is what the agent was told.
 func (l *Line) told(ev *perdure.Event) (Spoken, bool) {
-	by := cmp.Or(ev.By, l.Origin.Short())
+	by := cmp.Or(l.By, ev.By, l.Origin.Short())
 	if text, ok := ev.Said(); ok {
 		return Spoken{Type: SpokenPerson, By: by, Text: text}, true
 	}
 	switch ev.Notice.(type) {
 	case nil, perdure.ChildEnded, perdure.Approval, perdure.Pause, perdure.Resume, perdure.Grant, perdure.Edit,
 		perdure.Settle:
+		if l.By != "" {
+			return Spoken{Type: SpokenEvent, By: by, Text: l.What}, true
+		}
 		return Spoken{Type: SpokenEvent, By: by, Text: EventText(ev)}, true
 	case perdure.Cancel:
 		return Spoken{Type: SpokenEnded, By: by, Text: EventText(ev)}, true
@@ -143,13 +146,15 @@ const spokenLines = 200
 
 // FollowTalk is a follower that stands at the end of a memory, and what was said before it, as far as its last entries
 // go back.
-func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID) (*Follower, []Spoken, error) {
+func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, names func() map[perdure.Key]string) (
+	*Follower, []Spoken, error) {
 	w, lines, err := FollowRecent(ctx, s, id, spokenLines, Fitting(func(l Line) bool { return len(l.Spoken()) > 0 }))
 	if err != nil {
 		return nil, nil, err
 	}
 	var all []Spoken
 	for i := range lines {
+		lines[i].Call(names)
 		all = append(all, lines[i].Spoken()...)
 	}
 	return w, all, nil

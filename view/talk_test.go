@@ -69,7 +69,7 @@ func TestAMemoryReadsAsAConversation(t *testing.T) {
 		1: {"person and now?", "error slow down", "denied mutate (no): it stays as it is", "answer never mind"},
 		0: nil,
 	} {
-		_, all, err := view.FollowTalk(t.Context(), n.Store, a.ID())
+		_, all, err := view.FollowTalk(t.Context(), n.Store, a.ID(), nil)
 		all = view.LastTurns(all, turns)
 		if err != nil {
 			t.Fatal(err)

@@ -154,6 +154,7 @@ func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool
 			s.What, s.Text = SaidEvent, strings.TrimSpace(b.Name+" "+DataText(b.Data))
 		}
 	case perdure.Approval:
+		s.Who = signedAs(names, l.Origin, b.By)
 		if s.What = SaidYes; !n.Approve {
 			s.What = SaidNo
 		}

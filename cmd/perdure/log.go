@@ -40,7 +40,7 @@ func logCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l.heard.Names = h.KeyNames()
+			l.heard.Names, l.names = h.KeyNames(), h.KeyNames
 			return l.run(ctx, s, id)
 		})
 	}
@@ -58,7 +58,8 @@ type logged struct {
 	uncut  bool // --whole
 	talk   bool
 	heard  view.Transcriber
-	much   int // of each entry
+	names  func() map[perdure.Key]string // nil: the server has named them
+	much   int                           // of each entry
 	seq    int64
 }
 
@@ -133,6 +134,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 func (l *logged) show(one view.Line) error {
 	if !l.talk {
 		one.Much = l.much
+		one.Call(l.names)
 		return l.add(one, func(s term.Style) string { return l.apart(s, one.Seq) + term.Line(one, s) })
 	}
 	said, ok := l.heard.Said(one)
