@@ -28,6 +28,9 @@ const (
 	acceptedDir = "accepted" // what was accepted, by its hash
 )
 
+// stateRoot is the folder of a user's home that the state folder is in.
+const stateRoot = ".local"
+
 // errNoState says that there is nowhere to record anything.
 var errNoState = errors.New("this user has no state folder: set HOME or XDG_STATE_HOME to a folder of your own")
 
@@ -40,7 +43,7 @@ func stateFolder() (string, error) {
 		if err != nil || !filepath.IsAbs(home) || !mine(home) {
 			return "", errNoState
 		}
-		base = filepath.Join(home, ".local", "state")
+		base = filepath.Join(home, stateRoot, "state")
 	}
 	dir := filepath.Join(base, "perdure")
 	for _, sub := range []string{madeDir, acceptedDir} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,18 @@ func (d *Doctor) modes() bool {
 	return usable
 }
 
+// socket looks whether a server listens on a socket of the home.
+func (d *Doctor) socket(path string) {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(d.ctx, "unix", path)
+	if err != nil {
+		d.say("serve", Odd, "start perdure serve again, which replaces it; or remove "+path,
+			"nobody listens on %s, which a server that was killed left", path)
+		return
+	}
+	_ = c.Close() // it was only to see
+	d.say("serve", Well, "", "a server listens on %s", path)
+}
+
 // strays looks for what has no business in a home: what was cut short while it was written, and what is no file.
 func (d *Doctor) strays() {
 	d.remnants()
@@ -43,6 +56,8 @@ func (d *Doctor) strays() {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {
 		case remnant.MatchString(name): // said before
+		case one.Type()&fs.ModeSocket != 0:
+			d.socket(path)
 		case !one.IsDir() && !one.Type().IsRegular() && one.Type()&fs.ModeSymlink == 0:
 			d.say("stray", Odd, "remove "+path, "%s is neither a file nor a folder", path)
 		case strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "-part") ||

@@ -18,13 +18,19 @@ var lockOfStore = regexp.MustCompile(`^.+-(node|chat|file-[0-9a-f]{16})$`)
 // Knows reports whether a name is one that a home has.
 func (h *Home) Knows(name string) bool {
 	if name == ".gitignore" || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
-		strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile || lockOfStore.MatchString(name) {
+		name == stateRoot && h.isUserHome() || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile || lockOfStore.MatchString(name) {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {
 		return p.path == filepath.Join(h.Dir, name) || strings.HasPrefix(name, filepath.Base(h.File)) ||
 			strings.HasPrefix(name, witnessFile+".damaged-")
 	})
+}
+
+// isUserHome reports whether the home is also that of its user, as that of a service is: it has the user's state, too.
+func (h *Home) isUserHome() bool {
+	dir, err := os.UserHomeDir()
+	return err == nil && filepath.Clean(dir) == h.Dir
 }
 
 // role is what a part of a home is for.
