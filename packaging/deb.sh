@@ -1,12 +1,18 @@
 #!/bin/sh
 # deb.sh BINARY VERSION ARCH FOLDER makes FOLDER/perdure_VERSION_ARCH.deb of a program that was built. It needs dpkg-deb.
+# With nothing but BINARY VERSION it prints the version that the package would have.
 set -eu
-bin=$1 version=$2 arch=$3 out=$4
+bin=$1 version=$2 arch=${3-} out=${4-}
 here=$(cd "$(dirname "$0")" && pwd)
 
-# A version of a package begins with a digit, and - is for the package itself.
-version=$(printf %s "${version#v}" | tr - '~')
-case $version in [0-9]*) ;; *) version=0~$version ;; esac
+# A version of a package begins with a digit, and - is for the package itself. What was built of a commit after a tag is
+# newer than the tag (+), what leads to one is older (~). A commit without a tag is ordered by its time.
+version=$(printf %s "${version#v}" | sed 's/-\([0-9][0-9]*-g[0-9a-f]\)/+\1/' | tr - '~')
+case $version in
+[0-9]*.*) ;;
+*) version=0~$(TZ=UTC0 git -C "$here" log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S 2>/dev/null || date -u +%Y%m%d%H%M%S).$version ;;
+esac
+[ -n "$arch" ] || { echo "$version"; exit; }
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

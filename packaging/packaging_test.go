@@ -56,9 +56,9 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 	have(t, "dpkg-deb", "gzip", "install")
 	dir := t.TempDir()
 	output(t, "./deb.sh", bin, "v0.1.0-3-gabc", runtime.GOARCH, dir)
-	deb := filepath.Join(dir, "perdure_0.1.0~3~gabc_"+runtime.GOARCH+".deb")
+	deb := filepath.Join(dir, "perdure_0.1.0+3~gabc_"+runtime.GOARCH+".deb")
 	if got := output(t, "dpkg-deb", "--field", deb, "Package", "Version"); !strings.Contains(got, "Package: perdure") ||
-		!strings.Contains(got, "0.1.0~3~gabc") {
+		!strings.Contains(got, "0.1.0+3~gabc") {
 		t.Errorf("fields: %s", got)
 	}
 	content := output(t, "dpkg-deb", "-c", deb)
@@ -84,6 +84,20 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 }
 
 // TestTheUnitIsHardened has systemd say how much of the system the service can reach: 0 is nothing, 10 everything.
+// A package of a later commit is an upgrade: one after a tag of the tag, and one without a tag of an earlier one.
+func TestPackagesOfCommitsAreOrdered(t *testing.T) {
+	have(t, "dpkg")
+	version := func(of string) string { return strings.TrimSpace(output(t, "./deb.sh", bin, of)) }
+	bare := version("031d82d4")
+	if !regexp.MustCompile(`^0~20[0-9]{12}\.031d82d4$`).MatchString(bare) {
+		t.Errorf("a commit has the version %s, want its time first", bare)
+	}
+	order := []string{bare, version("v0.1.0-rc1"), version("v0.1.0"), version("v0.1.0-3-gabc"), version("v0.1.1")}
+	for i := range order[1:] {
+		output(t, "dpkg", "--compare-versions", order[i], "lt", order[i+1])
+	}
+}
+
 func TestTheUnitIsHardened(t *testing.T) {
 	have(t, "systemd-analyze")
 	b, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager",
