@@ -18,7 +18,8 @@ var lockOfStore = regexp.MustCompile(`^.+-(node|chat|file-[0-9a-f]{16})$`)
 // Knows reports whether a name is one that a home has.
 func (h *Home) Knows(name string) bool {
 	if name == ".gitignore" || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
-		name == stateRoot && h.isUserHome() || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile || lockOfStore.MatchString(name) {
+		name == stateRoot && h.isUserHome() || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile ||
+		lockOfStore.MatchString(name) {
 		return true
 	}
 	return slices.ContainsFunc(h.parts(), func(p part) bool {
