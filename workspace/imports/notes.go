@@ -111,7 +111,13 @@ func (e *entity) document(paths map[string]string, below string) workspace.Forei
 
 // prd reads a prd.json, or a list of features, as a plan with a box for each.
 func (r *reader) prd(f *file) error {
-	l, err := tasks.Parse(path.Base(f.shown), f.text)
+	before := len(r.Problems)
+	l, err := tasks.ParseSome(path.Base(f.shown), f.text, func(line int, err error) {
+		r.problem(f, line, "skipped: %v", err)
+	})
+	if err == nil && len(l.Tasks) == 0 && len(r.Problems) > before {
+		return nil // there was none that could be read
+	}
 	if err != nil {
 		r.problem(f, 0, "%v", err)
 		return nil

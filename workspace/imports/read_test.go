@@ -142,3 +142,18 @@ func FuzzImportsAreTheSameEachTime(f *testing.F) {
 		}
 	})
 }
+
+func TestAStoryThatCannotBeReadIsNamedAndTheOthersCount(t *testing.T) {
+	t.Parallel()
+	docs, r := read(t, "prd.json", `{"project":"Shop","userStories":[
+{"id":"1","title":"Cart","passes":true},
+"bogus",
+{"id":"2","title":"Pay","steps":"one"},
+{"id":"3","title":"Ship"}]}`)
+	if len(docs) != 1 || !strings.Contains(docs[0].Text, "- [x] 1 Cart\n- [ ] 3 Ship\n") {
+		t.Errorf("got %+v", docs)
+	}
+	if len(r.Problems) != 2 || r.Problems[0].Line != 3 || r.Problems[1].Line != 4 {
+		t.Errorf("problems: %v", r.Problems)
+	}
+}

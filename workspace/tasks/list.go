@@ -54,7 +54,11 @@ type edit struct {
 }
 
 // Parse reads a list. The name of the file says which form it has: JSON, or else Markdown.
-func Parse(name string, src []byte) (*List, error) {
+func Parse(name string, src []byte) (*List, error) { return ParseSome(name, src, nil) }
+
+// ParseSome is Parse, and calls skip with each story of JSON that cannot be read. A list that is to be worked through
+// is read with Parse: no task is skipped there.
+func ParseSome(name string, src []byte, skip func(line int, err error)) (*List, error) {
 	if len(src) > MaxSize {
 		return nil, perdure.Invalid(fmt.Errorf("%s: it has %d bytes, and %d are the most for a list of tasks", name,
 			len(src), MaxSize))
@@ -63,7 +67,7 @@ func Parse(name string, src []byte) (*List, error) {
 		return nil, perdure.Invalid(fmt.Errorf("%s: it is not UTF-8", name))
 	}
 	if strings.EqualFold(path.Ext(name), ".json") {
-		return parseJSON(name, src)
+		return parseJSON(name, src, skip)
 	}
 	return parseBoxes(src), nil
 }

@@ -29,8 +29,8 @@ type story struct {
 var storyLists = []string{"userStories", "stories", "features", "tasks"}
 
 // parseJSON reads a prd.json, or a list of features: objects that say whether they pass.
-func parseJSON(name string, src []byte) (*List, error) {
-	w := &walk{d: json.NewDecoder(bytes.NewReader(src)), src: src, list: &List{src: src}}
+func parseJSON(name string, src []byte, skip func(int, error)) (*List, error) {
+	w := &walk{d: json.NewDecoder(bytes.NewReader(src)), src: src, list: &List{src: src}, skip: skip}
 	err := w.document()
 	if err == nil && !w.found {
 		err = errors.New("it has no list of stories: want userStories, stories, features or tasks, each with passes")
@@ -85,6 +85,7 @@ type walk struct {
 	order []ranked
 	marks map[int]string // what to write at the mark of a task
 	found bool
+	skip  func(line int, err error) // is told of a story that cannot be read; nil: none may be like that
 }
 
 func (w *walk) line(at int) int { return 1 + bytes.Count(w.src[:min(at, len(w.src))], []byte("\n")) }
@@ -163,10 +164,14 @@ func (w *walk) stories() error {
 		}
 		begin := int(w.d.InputOffset()) - len(raw)
 		var s story
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return fmt.Errorf("a story of line %d: %w", w.line(begin), err)
+		err := json.Unmarshal(raw, &s)
+		if err == nil {
+			err = w.story(&s, raw, begin)
 		}
-		if err := w.story(&s, raw, begin); err != nil {
+		switch {
+		case err != nil && w.skip != nil:
+			w.skip(w.line(begin), err)
+		case err != nil:
 			return fmt.Errorf("a story of line %d: %w", w.line(begin), err)
 		}
 	}
