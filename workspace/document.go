@@ -247,7 +247,11 @@ func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*D
 	if len(last) == 0 {
 		return nil, missing(path)
 	}
-	found, err := r.Index.versions(ctx, []shelf{*last[0].shelf}, "v.path=? ORDER BY v.id DESC LIMIT 1000", path)
+	shelves, err := r.shelves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Index.versions(ctx, placed(shelves, last[0].shelf), "v.path=? ORDER BY v.id DESC LIMIT 1000", path)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,9 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 			break
 		}
 		after = found[len(found)-1].path
+		if found, err = r.Index.unreplaced(ctx, shelves, found); err != nil {
+			return nil, err
+		}
 		if all, err = r.gather(ctx, all, unexpired(found), l.Tag, limit); err != nil {
 			return nil, err
 		}
@@ -84,12 +87,22 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 	return all, nil
 }
 
+// besides is the document of a list that a version is one of; nil: it is of none.
+func besides(all []*Document, v *version) *Document {
+	for i := len(all) - 1; i >= 0 && all[i].Path == v.path; i-- {
+		if (&shelf{agent: all[i].Agent, Visibility: all[i].Visibility}).samePlace(v.shelf) {
+			return all[i]
+		}
+	}
+	return nil
+}
+
 // gather adds the documents of versions that the reader may read.
 func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, tag string, limit int) ([]*Document,
 	error) {
 	for _, v := range found {
-		if n := len(all); n > 0 && all[n-1].Path == v.path && all[n-1].Agent == v.shelf.agent {
-			all[n-1].Beside = append(all[n-1].Beside, v.entry)
+		if d := besides(all, v); d != nil {
+			d.Beside = append(d.Beside, v.entry)
 			continue
 		}
 		if len(all) == limit {

@@ -24,8 +24,10 @@ func (r *Reader) copies(ctx context.Context, path string, on *Visibility) (all [
 		if private != (s.Tier == Private) || private && s.role != role || !on.covers(s.Visibility) {
 			continue
 		}
-		found, err := r.Index.versions(ctx, shelves[i:i+1], "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry",
-			path)
+		if slices.ContainsFunc(shelves[:i], func(o shelf) bool { return o.samePlace(s) }) {
+			continue // with the first of its place
+		}
+		found, err := r.Index.currentAt(ctx, placed(shelves, s), path)
 		if err != nil {
 			return nil, err
 		}

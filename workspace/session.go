@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,23 @@ func (r *Reader) conflicts(ctx context.Context, shelves []shelf) ([]*Document, e
 	if err != nil {
 		return nil, err
 	}
-	return r.gather(ctx, nil, unexpired(found), "", maxChanged)
+	if twins := doubled(shelves); len(twins) > 0 {
+		const several = "SELECT path FROM version WHERE current=1 AND gone=0 GROUP BY path HAVING " +
+			"count(DISTINCT agent)>1"
+		more, err := r.Index.versions(ctx, twins, "v.current=1 AND v.gone=0 AND v.path IN ("+several+") ORDER BY "+
+			"v.path, v.seq DESC LIMIT 200")
+		if err == nil {
+			found, err = r.Index.unreplaced(ctx, shelves, slices.Concat(found, more))
+		}
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(found, func(a, b *version) int { return cmp.Compare(a.path, b.path) })
+		found = slices.CompactFunc(found, func(a, b *version) bool { return a.id == b.id })
+	}
+	docs, err := r.gather(ctx, nil, unexpired(found), "", 2*maxChanged)
+	docs = slices.DeleteFunc(docs, func(d *Document) bool { return len(d.Beside) == 0 })
+	return docs[:min(len(docs), maxChanged)], err
 }
 
 // showState adds the current state.

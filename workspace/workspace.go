@@ -198,6 +198,7 @@ type shelf struct {
 	agent perdure.AgentID
 	role  string // of private notes
 	moved int64  // when something was last taken in of it
+	mine  bool   // the key of this home owns it
 	Visibility
 }
 
@@ -207,6 +208,7 @@ type standing struct {
 	trust  *perdure.Trust
 	counts bool  // here, now
 	held   error // why it does not count, though it keeps documents and somebody trusted to own them began it
+	mine   bool  // the key of this home owns it
 	kind   string
 	scope  string
 	tier   string
@@ -239,6 +241,7 @@ func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64)
 		return now, err
 	default:
 		f := a.Fold()
+		now.mine = f.Charter.Owner == w.Node.Key.Key()
 		now.counts, now.kind, now.scope, now.tier = true, f.Intent.Kind, f.Charter.Scope, f.Intent.Labels[tierLabel]
 	}
 	w.mu.Lock()
@@ -296,6 +299,7 @@ func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
 		if !now.counts || s.Tier != Private && (now.kind != keeper.Workspace || now.tier != string(s.Tier)) {
 			continue // it does not count here; or the index, or somebody since, says otherwise than its first entry
 		}
+		s.mine = now.mine
 		if s.Scope = now.scope; !r.sees(&s) { // it may have become narrower
 			continue
 		}

@@ -204,19 +204,11 @@ func (r *Reader) stand(ctx context.Context, path string, on *Visibility) (*shelf
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := r.Index.shelves(ctx)
+	place, err := r.placeOn(ctx, s)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for i := range all {
-		if all[i].agent == s.agent {
-			s.row = all[i].row
-		}
-	}
-	current, err := r.Index.versions(ctx, []shelf{*s}, "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry", path)
-	for _, v := range current {
-		v.shelf = s
-	}
+	current, err := r.Index.currentAt(ctx, place, path)
 	return s, current, heads, err
 }
 
@@ -271,11 +263,13 @@ func (r *Reader) shelfOf(ctx context.Context, path string, on *Visibility) (*she
 	return &s, err
 }
 
+// first is the memory that a document is in. Of several it is the one of this home: what came from elsewhere may wait
+// there for somebody to admit it, and is not passed on before.
 func first(found []*version) *shelf {
 	if len(found) == 0 {
 		return nil
 	}
-	s := *found[0].shelf
+	s := *found[max(slices.IndexFunc(found, func(v *version) bool { return v.shelf.mine }), 0)].shelf
 	return &s
 }
 
