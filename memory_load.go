@@ -87,9 +87,9 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		if errors.Is(err, ErrBehind) {
 			a, err = loadAfter(ctx, s, snap, beforeSnapshot)
 		}
-		if errors.Is(err, ErrBehind) {
-			// An entry belongs before this snapshot: an older one may do. Each time twice as many are passed over, so
-			// that all tries together cost about what the last one does.
+		if behind(err) {
+			// An entry belongs before this snapshot, or beside it and has no body any more: another one may do. Each
+			// time twice as many are passed over, so that all tries together cost about what the last one does.
 			failed++
 			skip = 1<<(failed-1) - 1
 			continue
