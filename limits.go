@@ -33,6 +33,13 @@ const (
 	// maxInboxBytes bounds the data of those events (frozen), so that nobody can make a fold too large to be written
 	// down. The newest stays.
 	maxInboxBytes = 8 << 20
+	// What of the inbox there is for whom, in events and bytes: what the agent waits for may fill it if it comes in the
+	// name of the node's key, and anything else in that name nearly. Others leave more free, a little less with what
+	// the agent waits for: else whoever may send events could keep the owner from being heard.
+	ownInbox, ownInboxBytes         = maxInbox - 8, maxInboxBytes - 1<<20
+	awaitedInbox, awaitedInboxBytes = maxInbox - 16, maxInboxBytes - 3<<19
+	othersInbox, othersInboxBytes   = maxInbox - 128, maxInboxBytes - 2<<20
+
 	// maxFallen and maxFallenBytes bound what a node remembers of events that left the inbox unseen, as after a merge:
 	// what sixteen copies may come to. fallenHold is after how many entries a snapshot is written although it has none
 	// of them.

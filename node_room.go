@@ -45,11 +45,11 @@ func (n *Node) shareOf(f *Fold, ev *Event) (most, bytes int) {
 	case own && awaited:
 		return maxInbox, maxInboxBytes
 	case own:
-		return maxInbox - 8, maxInboxBytes - 1<<20
+		return ownInbox, ownInboxBytes
 	case awaited:
-		return maxInbox - 16, maxInboxBytes - 3<<19
+		return awaitedInbox, awaitedInboxBytes
 	}
-	return maxInbox - 128, maxInboxBytes - 2<<20
+	return othersInbox, othersInboxBytes
 }
 
 // awaits reports whether a trigger speaks of events of a name.
