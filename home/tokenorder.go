@@ -3,6 +3,7 @@ package home
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,22 @@ func (h *Home) OrderToken(x TokenOrder) (text string, t *Token, err error) {
 	if text, t, err = h.MakeToken(x.NewToken); err == nil && x.Person != nil {
 		err = h.trustPerson(x.Person, x.Scope)
 	}
+	if err == nil {
+		h.unscoped(t)
+	}
 	return text, t, err
+}
+
+// unscoped says which verbs of a token permit nothing, since what is behind them shows the agents of all scopes.
+func (h *Home) unscoped(t *Token) {
+	if t.Scope == perdure.AnyScope {
+		return
+	}
+	for _, verb := range []string{VerbMCP, VerbA2A, VerbMetrics} {
+		if slices.Contains(t.Verbs, verb) {
+			h.note("/%s shows the agents of every scope: it is refused to this token, whose scope is %s", verb, t.Scope)
+		}
+	}
 }
 
 // keyOf is the key of a person that is given: in a file, or behind another token; nil: none is.

@@ -38,14 +38,12 @@ func etag(heads []perdure.Hash) string {
 	return `"` + hex.EncodeToString(sum.Sum(nil))[:32] + `"`
 }
 
-// matches reports whether a list of ETags has one, or is *.
+// matches reports whether a list of ETags has one, or is *. A weak one (W/) is another.
 func matches(list, tag string) bool {
 	if strings.TrimSpace(list) == "*" {
 		return true
 	}
-	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool {
-		return strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag
-	})
+	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool { return strings.TrimSpace(one) == tag })
 }
 
 // writes does something to an agent, once for each Idempotency-Key, and only while the agent is as If-Match says.
@@ -151,4 +149,6 @@ func (s *Server) done(ctx context.Context, what string, id perdure.AgentID, entr
 }
 
 // notModified reports whether who asks has this version already.
-func notModified(have, tag string) bool { return have != "" && matches(have, tag) }
+func notModified(have, tag string) bool {
+	return have != "" && matches(strings.ReplaceAll(have, "W/", ""), tag)
+}

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,9 +143,27 @@ func (s *Server) routes() http.Handler {
 		mux.Handle("POST /webhook/resume/{agent}", s.Webhooks)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"), "see /docs"))
+		p := s.problem(r.Context(), perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"),
+			"see /docs"))
+		if allow := allowed(mux, r); len(allow) > 0 {
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
+		}
+		s.fail(w, r, p)
 	})
 	return mux
+}
+
+// allowed are the methods that a path is there for.
+func allowed(mux *http.ServeMux, r *http.Request) (methods []string) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		as := r.Clone(r.Context())
+		as.Method = method
+		if _, pattern := mux.Handler(as); pattern != "" && pattern != "/" {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 // register adds the API.
@@ -206,15 +227,9 @@ func operation[I, O any](
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, http.StatusTooManyRequests)
 	if verb != "" {
-		op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
-			if err := visitorOf(ctx.Context()).May(verb); err != nil {
-				r, w := humago.Unwrap(ctx)
-				s.refuse(w, r, err)
-				return
-			}
-			next(ctx)
-		})
+		op.Middlewares = append(op.Middlewares, s.may(verb))
 	}
+	op.Middlewares = append(op.Middlewares, s.known)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		err := takePlace(ctx)
 		if err != nil {
@@ -226,6 +241,39 @@ func operation[I, O any](
 		}
 		return out, nil
 	})
+}
+
+// may lets on who has one of some verbs.
+func (s *Server) may(verbs ...string) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		v := visitorOf(ctx.Context())
+		if slices.ContainsFunc(verbs, func(verb string) bool { return v.May(verb) == nil }) {
+			next(ctx)
+			return
+		}
+		r, w := humago.Unwrap(ctx)
+		s.refuse(w, r, v.May(verbs[0]))
+	}
+}
+
+// known refuses parameters that an operation does not have: a filter that is misspelt would let everything through.
+func (s *Server) known(ctx huma.Context, next func(huma.Context)) {
+	if u := ctx.URL(); u.RawQuery != "" {
+		var names []string
+		for _, p := range ctx.Operation().Parameters {
+			if p.In == "query" {
+				names = append(names, p.Name)
+			}
+		}
+		for name := range u.Query() {
+			if !slices.Contains(names, name) {
+				s.answer(ctx, perdure.Invalid(fmt.Errorf("there is no parameter %q here; want some of: %s", cut(name),
+					cmp.Or(strings.Join(names, ", "), "none"))))
+				return
+			}
+		}
+	}
+	next(ctx)
 }
 
 func get(path, id, tag, summary string) huma.Operation {

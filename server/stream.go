@@ -38,6 +38,7 @@ func (s *Server) streams() {
 			"its id: give the last one back as Last-Event-ID, and the stream goes on " +
 			"without loss or duplicates. An event reset says that the store was rebuilt or restored: positions of " +
 			"before mean nothing, everything follows from the beginning. " +
+			"An event begin has the position after the past lines that a stream begins with. " +
 			"An event ended says that the agent has ended and everything was sent. Comments keep the connection open."
 		op.Responses = map[string]*huma.Response{
 			"200": {Description: "A stream of events.", Content: map[string]*huma.MediaType{"text/event-stream": {
@@ -46,7 +47,7 @@ func (s *Server) streams() {
 					Items: &huma.Schema{Type: "object", Properties: map[string]*huma.Schema{
 						"id": {
 							Type: "string",
-						}, "event": {Type: "string", Enum: []any{"entry", "reset", "ended"}}, "data": data}},
+						}, "event": {Type: "string", Enum: []any{"entry", "begin", "reset", "ended"}}, "data": data}},
 				}}}},
 		}
 		return op

@@ -55,7 +55,7 @@ func (s *Server) tells() {
 	event.Description = "Recorded durably when it is answered. With an id, a second event with it changes nothing. " +
 		"Hooks may post here, too: signed as Standard Webhooks say, without a token."
 	event.SkipValidateBody = true // it does so itself
-	event.Middlewares = append(event.Middlewares, s.onlyJSON)
+	event.Middlewares = append(event.Middlewares, s.may(home.VerbEvent, home.VerbAnswer), s.onlyJSON)
 	operation(s, event.Operation, "", s.event) // which verb it takes, its name says
 	operation(
 		s,
@@ -197,6 +197,9 @@ func (s *Server) create(ctx context.Context, v *home.Visitor, in *struct {
 		"",
 		in.Body,
 		func(ctx context.Context) (any, error) {
+			if in.Match != "" {
+				return nil, fmt.Errorf("there is no agent yet that If-Match could name: %w", perdure.ErrMoved)
+			}
 			a, err := s.Desk.Create(ctx, v, f)
 			if err != nil {
 				return nil, err
