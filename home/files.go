@@ -41,6 +41,9 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 			return err
 		}
 	}
+	if x.Store, err = h.storeName(); err != nil {
+		return err
+	}
 	path := filepath.Join(h.Dir, files.StateFile)
 	if h.Loose && h.Scheme == "sqlite" {
 		path = h.File + "-" + files.StateFile
@@ -49,6 +52,15 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 		return err
 	}
 	return errors.Join(f(ctx, &x.Folder), x.State.Close())
+}
+
+// storeName is by what the store is told from others of this machine.
+func (h *Home) storeName() (string, error) {
+	if h.Scheme != "sqlite" && h.Scheme != "dir" {
+		return h.Scheme + ":" + h.File, nil
+	}
+	file, err := filepath.Abs(h.File)
+	return h.Scheme + ":" + file, err
 }
 
 // personIn is a role's memory, as somebody else signs in it.

@@ -22,8 +22,9 @@ type Folder struct {
 	Person *workspace.Reader // signs what people change; nil: Reader
 	State  *State
 	Dir    string
+	Store  string // the name of the store, by which a folder of another is told; empty: any may be
 
-	// Adopt lets a folder be used that has other files in it: they become documents.
+	// Adopt lets a folder be used that has other files in it, or is that of another store: they become documents.
 	Adopt bool
 	// Delete takes documents away whose files a person took away. Without it such files are put back.
 	Delete bool
@@ -102,7 +103,11 @@ func (f *Folder) find(ctx context.Context) (err error) {
 		return err
 	}
 	f.tree = &tree{root, f.late, f.mid}
-	if err := f.mark(known); err != nil {
+	err = f.mark(known)
+	if err == nil {
+		err = f.own()
+	}
+	if err != nil {
 		return errors.Join(err, root.Close())
 	}
 	return nil
@@ -145,6 +150,48 @@ func (f *Folder) mark(known bool) error {
 		return err
 	}
 	return f.tree.create(markerName, string(b)+"\n")
+}
+
+// owner says which store a folder belongs to, and where that folder is: a copy of it, such as a clone, is free.
+type owner struct {
+	Store string `json:"store"`
+	Dir   string `json:"dir"`
+}
+
+// own refuses a folder that belongs to another store, and makes a free one this store's. Two memories of roles of one
+// name would be mixed in it, both ways.
+func (f *Folder) own() error {
+	want := owner{f.Store, f.dir}
+	if f.Store == "" {
+		return nil
+	}
+	was, err := f.tree.read(ownerName)
+	if err != nil {
+		return err
+	}
+	if was != nil {
+		var is owner
+		err := json.Unmarshal(was.raw, &is)
+		if err == nil && is == want {
+			return nil
+		}
+		if err == nil && is.Dir == f.dir && !f.Adopt {
+			return perdure.WithHint(perdure.Invalid(fmt.Errorf("%w: %s is the memory of another store, %s", ErrFolder,
+				f.Dir, is.Store)), "name another folder, or that store; if it is this one by now, use --adopt: what "+
+				"is in the files is taken in")
+		}
+	}
+	if f.looks {
+		return nil
+	}
+	b, err := json.Marshal(want)
+	if err == nil && was != nil {
+		err = f.tree.root.Remove(ownerName)
+	}
+	if err != nil {
+		return err
+	}
+	return f.tree.create(ownerName, string(b)+"\n")
 }
 
 // unused refuses a folder that somebody else uses.

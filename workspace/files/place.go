@@ -11,6 +11,7 @@ import (
 // The names of a folder that are not simply those of documents.
 const (
 	markerName   = ".perdure-folder" // says whose memory a folder is
+	ownerName    = ".perdure-owner"  // says which store it belongs to, here: it is not committed
 	progressName = "progress.txt"
 	errorsName   = "ERRORS.md"
 	learnedName  = "LEARNINGS.md"
