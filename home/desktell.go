@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // told is what came of an entry.
@@ -43,6 +44,10 @@ func (d *Desk) verb(
 	scope := a.Fold().Charter.Scope
 	if err := v.MayIn(verb, scope); err != nil {
 		return nil, err
+	}
+	if (v.by || !v.Speaks) && (verb == VerbPause || verb == VerbEnd) && workspace.Keeps(a.Fold().Intent.Kind) {
+		return nil, perdure.WithHint(fmt.Errorf("%w: %s keeps documents, and has nothing to stop", perdure.ErrDenied,
+			view.Called(a)), "a person may: perdure "+verb+" "+id.Short())
 	}
 	said := perdure.WithSpeaker(ctx, v.Name)
 	if !v.Speaks || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil {

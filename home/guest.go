@@ -48,7 +48,7 @@ func VisitorNow(ctx context.Context) (*Visitor, error) {
 // for. It speaks for a person only if the visitor does.
 func (v *Visitor) Through(program string, verbs ...string) *Visitor {
 	w := *v
-	w.Name = program + " for " + v.Name
+	w.Name, w.by = program+" for "+v.Name, true
 	if w.Verbs != nil {
 		w.Verbs = append(slices.Clone(w.Verbs), verbs...)
 	}

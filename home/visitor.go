@@ -26,6 +26,7 @@ type Visitor struct {
 	token  *Token
 	hook   string // the name of the hook they are behind; empty: of none
 	host   bool   // the owner of the home where they are at home
+	by     bool   // a program speaks for them: what it does, they have not seen
 }
 
 // Visit is who has a token, or what is wrong with it.

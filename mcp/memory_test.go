@@ -139,6 +139,22 @@ func TestAClientClosesTheSessionItOpened(t *testing.T) {
 	})
 }
 
+// A model cannot stop what keeps the documents of its team: that would only keep others from passing them on.
+func TestAClientCannotStopWhatKeepsDocuments(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remembering("coder", "home")
+		c := w.connect("pipe", versions[1], nil)
+		c.said("document_write", map[string]any{"path": "notes/a.md", "text": "a"})
+		for _, tool := range []string{"pause_agent", "end_agent"} {
+			for _, name := range []string{"workspace-team", "coder"} {
+				if text := c.said(tool, map[string]any{"agent": name}); !strings.Contains(text, "keeps documents") {
+					t.Errorf("%s of %s: %s", tool, name, text)
+				}
+			}
+		}
+	})
+}
+
 // A client keeps and finds what it was told to, by the tools alone.
 func TestClientsRemember(t *testing.T) {
 	inWorld(t, func(w *world) {

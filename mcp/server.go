@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -124,7 +125,9 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.notify(ctx)
-	err := s.mcp().Run(ctx, answering{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest}})
+	to := &turned{WriteCloser: out}
+	from := &lines{Closer: in, in: bufio.NewReader(in), out: to}
+	err := s.mcp().Run(ctx, answering{&sdk.IOTransport{Reader: from, Writer: to, MaxLineLength: maxRequest}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
 	}
