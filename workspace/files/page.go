@@ -74,8 +74,14 @@ func (p *derived) take(ctx context.Context, base *string, versions, text string)
 			in[m.b+n] = true
 		}
 	}
+	var said map[string]bool
+	if base != nil { // else it is of a memory that is gone, and all there is
+		if said, err = p.notes.f.saidOfTasks(ctx); err != nil {
+			return "", err
+		}
+	}
 	for i, line := range above {
-		if !in[i] && !p.ours(line) {
+		if !in[i] && !p.ours(line) && !said[line] {
 			if notes != "" && !ended(notes) {
 				notes += "\n"
 			}
@@ -204,6 +210,28 @@ func or(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// saidOfTasks are the lines that a page may have of the tasks that memory knows: somebody else's has others of them.
+func (f *Folder) saidOfTasks(ctx context.Context) (map[string]bool, error) {
+	said := map[string]bool{"outcome: open": true}
+	for _, name := range []string{tasksName, "prd.json", featuresName} {
+		d := document{f, spot{workspace.PrivatePath(f.plan.role, name),
+			workspace.Visibility{Tier: workspace.Private, Scope: f.plan.scope}}}
+		text, _, _, err := d.now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list, err := tasks.Parse(name, []byte(text))
+		if err != nil {
+			continue // it is no list now
+		}
+		for _, t := range list.Tasks {
+			title := view.OneLine(t.Title, maxLine)
+			said["what: "+title], said["next: "+title] = true, true
+		}
+	}
+	return said, nil
 }
 
 // tasksOpen are the first two tasks that are not done.

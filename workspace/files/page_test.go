@@ -88,3 +88,19 @@ func TestSessionsAreFiles(t *testing.T) {
 		t.Errorf("the next session begins with %q, %v", next.State, err)
 	}
 }
+
+// What somebody else's page says of tasks that memory knows is no note, when git brings their page here.
+func TestPagesOfOthersAreNoNotes(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/TASKS.md", "- [ ] one\n- [ ] two\n- [ ] three\n")
+	p.sync()
+	theirs := strings.Replace(p.texts()[progressName], "what: one", "what: two", 1)
+	theirs = strings.Replace(theirs, "next: two", "next: three", 1)
+	p.save(progressName, strings.Replace(theirs, "BLOCKERS", "what: one of mine\nBLOCKERS", 1))
+	p.sync()
+	if got := p.read("agents/coder/progress.txt").Text; got != "what: one of mine\n" {
+		t.Errorf("notes: %q, want what a person wrote alone", got)
+	}
+	p.still()
+}
