@@ -278,3 +278,22 @@ func TestAPromotedDocumentIsReadInPlaceOfItsLink(t *testing.T) {
 		}
 	})
 }
+
+// What the owner notes for an agent that works goes to its memory, where it reads it, and makes no second one of its
+// name.
+func TestNotesForAWorkingAgentGoToItsMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	bot, err := w.Node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "bot", Goal: "work"},
+		Charter: perdure.Charter{Scope: "home"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.write(w.Owner(), workspace.Draft{Path: "agents/bot/hint.md", Text: "for the bot\n"})
+	if d.Agent != bot.ID() {
+		t.Errorf("the note is in %s, want %s", d.Agent.Short(), bot.ID().Short())
+	}
+	if got := w.read(w.reader(bot), "agents/bot/hint.md").Text; got != "for the bot\n" {
+		t.Errorf("the agent reads %q", got)
+	}
+}

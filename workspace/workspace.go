@@ -143,6 +143,30 @@ func (w *Workspace) roleGenesis(role string) perdure.Genesis {
 	}
 }
 
+// keeperOf reads and writes as whoever keeps the notes of a name: its role or, where there is none and one agent of
+// this home works under the name, that agent, which would not read what a new role had.
+func (w *Workspace) keeperOf(ctx context.Context, name string) (*Reader, error) {
+	found, err := w.Index.called(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var works []*perdure.Agent
+	for _, id := range found {
+		a, err := w.Node.Load(ctx, id)
+		if err != nil || a.Fold().Charter.Owner != w.Node.Key.Key() {
+			continue
+		}
+		if Keeps(a.Fold().Intent.Kind) {
+			return w.As(ctx, name)
+		}
+		works = append(works, a)
+	}
+	if len(works) == 1 {
+		return w.For(ctx, works[0])
+	}
+	return w.As(ctx, name)
+}
+
 // roleAgent is the agent of a role. An index only finds it: whose it is, and that it counts, its memory says.
 func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent, error) {
 	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {

@@ -235,7 +235,7 @@ func (r *Reader) shelfOf(ctx context.Context, path string, on *Visibility) (*she
 			return nil, fmt.Errorf("%w: %s are the private notes of another role", perdure.ErrDenied,
 				PrivatePath(role, "…"))
 		}
-		as, err := r.As(ctx, role) // the owner writes for the role
+		as, err := r.keeperOf(ctx, role) // the owner writes for it
 		if err != nil {
 			return nil, err
 		}
