@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,14 +53,39 @@ func (o object) MarshalYAML() (any, error) {
 
 // Readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC
 // 3339, one of several kinds as {kind: …}, and nothing that is absent.
-func Readable(v any) any { return readableValue(reflect.ValueOf(v)) }
+func Readable(v any) any { return new(reading).value(reflect.ValueOf(v)) }
 
-func readableValue(v reflect.Value) any {
+// ReadableBriefly is Readable for a screen: of data that is too much for one it says only how much it is.
+func ReadableBriefly(v any) any {
+	return (&reading{brief: true, left: screenData}).value(reflect.ValueOf(v))
+}
+
+// screenData is how many bytes of data a screen has; a value of shortData bytes is shown all the same.
+const screenData, shortData = 1 << 18, 1 << 10
+
+// reading makes one value readable.
+type reading struct {
+	brief bool
+	left  int // how many bytes of data are still shown
+}
+
+// data is a value of no schema.
+func (r *reading) data(d perdure.Data) any {
+	if r.brief {
+		if r.left -= len(d); r.left < 0 && len(d) > shortData {
+			r.left += len(d)
+			return fmt.Sprintf("(%s, left out here: -o yaml has it)", Several(int64(len(d)), "byte"))
+		}
+	}
+	return d.Value()
+}
+
+func (r *reading) value(v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
 	}
 	if v.CanInterface() {
-		if plain, ok := readableLeaf(v.Interface()); ok {
+		if plain, ok := r.leaf(v.Interface()); ok {
 			return plain
 		}
 	}
@@ -68,26 +94,26 @@ func readableValue(v reflect.Value) any {
 		if v.IsNil() {
 			return nil
 		}
-		inner := readableValue(v.Elem())
+		inner := r.value(v.Elem())
 		if name := caseName(v); name != "" {
 			return object{{name, inner}}
 		}
 		return inner
 	case reflect.Struct:
-		return readableStruct(v)
+		return r.record(v)
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return v.Interface() // base64 in JSON
 		}
 		list := make([]any, v.Len())
 		for i := range list {
-			list[i] = readableValue(v.Index(i))
+			list[i] = r.value(v.Index(i))
 		}
 		return list
 	case reflect.Map:
 		var o object
 		for _, k := range v.MapKeys() {
-			o = append(o, field{k.String(), readableValue(v.MapIndex(k))})
+			o = append(o, field{k.String(), r.value(v.MapIndex(k))})
 		}
 		slices.SortFunc(o, func(a, b field) int { return strings.Compare(a.name, b.name) })
 		return o
@@ -95,8 +121,8 @@ func readableValue(v reflect.Value) any {
 	return v.Interface()
 }
 
-// readableLeaf is a value that is one word for people, if it is.
-func readableLeaf(v any) (any, bool) {
+// leaf is a value that is one word for people, if it is.
+func (r *reading) leaf(v any) (any, bool) {
 	switch x := v.(type) {
 	case object: // it is readable already
 		return x, true
@@ -104,7 +130,7 @@ func readableLeaf(v any) (any, bool) {
 		if x == nil {
 			return nil, true
 		}
-		return x.Value(), true
+		return r.data(x), true
 	case perdure.Time:
 		return x.String(), true
 	case [16]byte:
@@ -130,8 +156,8 @@ func readableLeaf(v any) (any, bool) {
 	return nil, false
 }
 
-// readableStruct is the fields of a record that are there.
-func readableStruct(v reflect.Value) any {
+// record is the fields of a record that are there.
+func (r *reading) record(v reflect.Value) any {
 	plan := planOf(v.Type())
 	if len(plan) == 0 {
 		return object(nil)
@@ -148,7 +174,7 @@ func readableStruct(v reflect.Value) any {
 			continue
 		}
 		if f.inside {
-			if inner, ok := readableValue(value).(object); ok {
+			if inner, ok := r.value(value).(object); ok {
 				own := o
 				for _, x := range inner {
 					if !slices.ContainsFunc(own, func(y field) bool { return x.name == y.name }) {
@@ -162,7 +188,7 @@ func readableStruct(v reflect.Value) any {
 		if f.absent && value.IsZero() {
 			continue
 		}
-		one := field{f.name, readableValue(value)}
+		one := field{f.name, r.value(value)}
 		if k := slices.IndexFunc(o[:inside], func(x field) bool { return x.name == f.name }); k >= 0 {
 			o[k] = one // it is put over that of a record inside, as in Go
 			continue

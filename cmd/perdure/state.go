@@ -21,7 +21,7 @@ func stateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.print(v, func(w io.Writer) error { return writeValue(w, formatYAML, view.Readable(v)) })
+		return out.print(v, func(w io.Writer) error { return writeValue(w, formatYAML, view.ReadableBriefly(v)) })
 	}
 	return c
 }
