@@ -112,7 +112,8 @@ func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Da
 		}
 		if err := a.fold.widens(&m); err != nil {
 			return ev, WithHint(Invalid(fmt.Errorf("%s: %w", a.called(), err)),
-				"an edit narrows what an agent may, and never widens it; fork it with wider bounds: perdure fork")
+				"an edit narrows what an agent is allowed to do, and never widens it: its owner adds to a budget with "+
+					"perdure grant, and perdure fork makes an agent with wider bounds")
 		}
 		return ev, nil
 	})

@@ -107,15 +107,20 @@ func (t *chat) open(ctx context.Context, s perdure.Store, find func() (which str
 	signal.Notify(interrupt, os.Interrupt)
 	defer signal.Stop(interrupt)
 	failed, err := t.Talk(ctx, who, interrupt)
-	if err != nil || !t.Twice && term.IsTerminal(t.c.InOrStdin()) {
-		return err // a person at a terminal has seen how things stand
-	}
-	if failed != nil {
-		return &answered{failed}
-	}
-	ran, err := t.Left(ctx)
-	if err != nil || ran == nil {
+	if err != nil {
 		return err
 	}
-	return ranError(ran)
+	person := !t.Twice && term.IsTerminal(t.c.InOrStdin()) // who has seen how things stand
+	if failed != nil && !person {
+		return &answered{failed}
+	}
+	switch ran, err := t.Left(ctx); {
+	case person:
+		people.Leave(ran)
+		return nil
+	case err != nil || ran == nil:
+		return err
+	default:
+		return ranError(ran)
+	}
 }

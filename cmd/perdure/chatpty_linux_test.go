@@ -137,6 +137,19 @@ func TestApprovalDecidedElsewhereIsWithdrawn(t *testing.T) {
 	}
 }
 
+func TestWhoLeavesAnApprovalOpenIsToldSo(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "gemini", wiretest.Turns(said("I write",
+		called("c1", "files_write", `{"path":"a.txt","text":"hi"}`)), said("It is written")))
+	d := sit(t, append([]string{"chat", "--files", t.TempDir()}, args...)...)
+	d.sees("> ")
+	d.types("write it\n")
+	d.sees("approve this? y, n, or n and why: ")
+	d.types(ctrlD)
+	d.sees("stays open: perdure chat")
+	d.gone(exitOK)
+}
+
 func TestFirstChatsAtOnceMakeOneAgent(t *testing.T) {
 	t.Parallel()
 	args := append([]string{"chat", "--json"}, echoed(t)...)

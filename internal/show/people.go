@@ -56,6 +56,13 @@ func (f *People) Close() {
 	}
 }
 
+// Leave says that something stays open where they leave; nil: nothing does.
+func (f *People) Leave(ran *home.Ran) {
+	if ran != nil && ran.Person && ran.Ended == nil {
+		f.Tell("it waits for an answer, which stays open: perdure chat comes back to it, and perdure inbox shows it")
+	}
+}
+
 func (f *People) line(text string) { _, _ = fmt.Fprintln(f.out, text) } // whoever does not see it has gone
 
 // hang is a line of text that goes on under its own beginning where the terminal ends.
