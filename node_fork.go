@@ -44,8 +44,12 @@ func (f *Fold) checkFork(g *Genesis) error {
 // this node's key. All of it passes what everything passes that this node writes: the guard, the schema of its state,
 // the texts it names by hash; the entries are stored at once or not at all. It begins awake: what was open there, a
 // sleep too, is for its advisor to propose again. A fork of an agent that is paused here, or does not count, begins
-// paused, so that nobody starts by a copy what was not let go on.
+// paused, so that nobody starts by a copy what was not let go on. Fold.ForkGenesis is a Genesis to begin with: its
+// lineage must name the agent and the point.
 func (n *Node) Fork(ctx context.Context, from *Agent, g Genesis) (*Agent, error) {
+	if from == nil {
+		return nil, Invalid(errors.New("fork: say which agent; Load or LoadAt has one as of a point"))
+	}
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("fork %s: %w", from.ID().Short(), err)
 	}

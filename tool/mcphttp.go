@@ -43,7 +43,7 @@ type refusal struct {
 func (r *refusal) Error() string {
 	hint := ""
 	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden {
-		hint = "; does it want something in Header?"
+		hint = "; does it want a token? name it under headers"
 	}
 	return fmt.Sprintf("the server answered %d %s%s", r.status, http.StatusText(r.status), hint)
 }
