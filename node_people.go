@@ -168,10 +168,10 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 
 // heeds refuses what is said to an agent that is held here. It would not let the agent do anything here, and where the
 // agent lives, in this store or where it came from, the entry of a key that nobody there trusts would hold it. An
-// approval is judged by itself.
+// approval is judged by itself, and its owner is heard wherever it is.
 func (n *Node) heeds(a *Agent, ev *Event) error {
-	if _, answers := ev.Notice.(Approval); answers {
-		return nil
+	if _, answers := ev.Notice.(Approval); answers || a.fold.Charter.Owner == n.Key.Key() {
+		return nil // the word of its owner holds no agent
 	}
 	why := n.trust().Counts(a)
 	if why == nil {

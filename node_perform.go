@@ -36,9 +36,6 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	for i := range effects {
 		effects[i].caller = w.a.fold
 	}
-	if slices.ContainsFunc(effects, func(e effect) bool { return e.once() }) {
-		w.n.seen()
-	}
 	all := w.callAll(ctx, effects, r)
 	w.marks = append(w.marks, marks...) // until what came of them is durable
 	for i := range all {                // first what is known: a doubt about one must not lose the outcome of another
@@ -70,13 +67,27 @@ func (w *work) ready(ctx context.Context, effects []effect) (bool, error) {
 	if w.mustFlush(effects) && len(w.pending) > 0 {
 		see = w.flush
 	}
-	if err := see(ctx); err != nil || w.yields == yields {
-		return err == nil, err
+	if err := see(ctx); err != nil {
+		return false, err
 	}
-	still := w.a.fold.stilled()
-	if still == "" && w.n.trust().Counts(w.a) != nil {
-		still = "what has arrived does not count here"
+	still := stillness("")
+	if w.yields != yields {
+		if still = w.a.fold.stilled(); still == "" && w.n.trust().Counts(w.a) != nil {
+			still = "what has arrived does not count here"
+		}
 	}
+	if still == "" && slices.ContainsFunc(effects, func(e effect) bool { return e.once() }) {
+		still = w.n.unseen()
+	}
+	if still == "" && w.yields == yields {
+		return true, nil
+	}
+	return w.notBegun(effects, still)
+}
+
+// notBegun records of effects that they have not begun, for still, if that says why, and reports whether they are still
+// to be performed.
+func (w *work) notBegun(effects []effect, still stillness) (bool, error) {
 	ready := still == ""
 	for i := range effects {
 		e := &effects[i]

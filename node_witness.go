@@ -174,12 +174,17 @@ func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
 	}
 }
 
-// seen has the witness remember what it was told, before something happens that must not happen again from an older
-// copy of the memory.
-func (n *Node) seen() {
-	if n.Witness != nil {
-		n.Witness.Sync()
+// unseen has the witness remember what it was told, before something happens that must not happen again from an older
+// copy of the memory, and says why it cannot; empty: it does.
+func (n *Node) unseen() stillness {
+	if n.Witness == nil {
+		return ""
 	}
+	n.Witness.Sync()
+	if err := n.Witness.Fault(); err != nil {
+		return stillness("how far the agent has come cannot be noted: " + err.Error())
+	}
+	return ""
 }
 
 // takenBack is what the event is called by which an older copy of an agent is taken.

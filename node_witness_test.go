@@ -184,3 +184,20 @@ func TestWhatMustHappenOnceIsSeenBeforeItHappens(t *testing.T) {
 		t.Errorf("paid %d times, idle %+v; want 1, and to hear that the copy is old", paid, idle)
 	}
 }
+
+// failingWitness finds out only when it must remember that it cannot.
+type failingWitness struct{ memoryWitness }
+
+func (w *failingWitness) Sync() { w.fault = errors.New("disk full") }
+
+// What must happen once has not begun where nobody could tell afterwards that it did, and is done once they can.
+func TestNothingThatMustHappenOnceBeginsUnseen(t *testing.T) {
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, new(perdure.MemStore), scripted(steps("pay", 1)), pay)
+	n.Witness = &failingWitness{memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}}
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	if _, total := calls(seen); total != 0 {
+		t.Errorf("paid %d times, and nobody remembers", total)
+	}
+}

@@ -33,6 +33,10 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 				break
 			}
 			if again := f.askedAgain(i); again >= 0 {
+				if other := c.tally(f, f.Asks[again].by(t), t); other.Refused {
+					return lapseStep{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson},
+						other.Votes[0].Event}
+				}
 				return lapseStep{Outcome: Outcome{Decision: f.Asks[again].Decision, Signal: Denied, Note: askedTwice}}
 			}
 			return decideStep{Action: q.Action, Advice: q.Advice, Index: q.Index, Key: q.Key, Approvals: s.events(),
@@ -61,8 +65,9 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 	return nil
 }
 
-// askedAgain is another question about what a question proposes, or -1: a copy asked it, too, or an author wrote it
-// down once more. Whoever answers both has not said that it is to be done twice.
+// askedAgain is another open question about what a question proposes, or -1: a copy asked it, too, or an author wrote
+// it down once more. Whoever approves both has not said that it is to be done twice, and whoever refuses one has said
+// that it is not to be done.
 func (f *Fold) askedAgain(i int) int {
 	q := &f.Asks[i]
 	for j := range f.Asks {

@@ -129,12 +129,20 @@ func (in *contents) list(ctx context.Context, s perdure.Store) error {
 	return nil
 }
 
-// keepers looks for agents that keep documents and do not count here: while one is held, memory is.
+// keepers looks for agents that keep documents of this home and do not count any more: while one is held, memory is.
 func (d *Doctor) keepers(ctx context.Context, s perdure.Store, all []perdure.Listing) {
 	trust, err := d.h.Trust()
+	w, blind := d.h.lookWitness()
+	if err != nil || blind != nil || w == nil {
+		return // what is wrong with these is said of them
+	}
 	for _, one := range all {
-		if err != nil || !workspace.Keeps(one.Kind) {
-			continue // what is wrong with the trust file is said of it
+		if !workspace.Keeps(one.Kind) {
+			continue
+		}
+		ours, err := workspace.Ours(ctx, s, w, trust, one.Agent)
+		if err != nil || !ours {
+			continue
 		}
 		a, err := perdure.Load(ctx, s, one.Agent)
 		if err != nil {

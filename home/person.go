@@ -66,6 +66,11 @@ func (h *Home) lostPerson(name string, given *perdure.Signer) error {
 		if who.Name != name || who.Revoked || gone[who.Key] || !t.Allows(who.Key, who.Rights, who.Scope) {
 			continue
 		}
+		if who.Rights != perdure.MayApprove {
+			return perdure.WithHint(fmt.Errorf("%w: key %s of %s may do more than approve: it may be that of another "+
+				"home", perdure.ErrDenied, who.Key.Short(), name), "if that is lost, too: perdure key trust "+
+				who.Key.String()+" --revoke")
+		}
 		gone[who.Key] = true
 		err := h.unused(who.Key)
 		if err == nil {

@@ -26,6 +26,10 @@ func (h *Home) formerly(at perdure.Place) perdure.Place {
 	if h.Dir == "" || h.remote != "" {
 		return at
 	}
+	own, err := filepath.Abs(h.File) // also of a file that is run: it is part of this store
+	if err != nil {
+		own = h.File
+	}
 	path := filepath.Join(h.Dir, placesFile)
 	b, _ := disk.ReadFile(path, maxPlaces) // without it, the store knows what it knows itself
 	noted := false
@@ -33,7 +37,7 @@ func (h *Home) formerly(at perdure.Place) perdure.Place {
 		id, store, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		b, err := hex.DecodeString(id)
 		var was perdure.Hash
-		if copy(was[:], b); err != nil || len(b) != len(was) || !h.isStore(store) {
+		if copy(was[:], b); err != nil || len(b) != len(was) || store != own && !h.isStore(store) {
 			continue // cut off while it was written, or of another store
 		}
 		noted = noted || was == at.ID
@@ -42,7 +46,7 @@ func (h *Home) formerly(at perdure.Place) perdure.Place {
 		}
 	}
 	if !noted && !h.Looks && !at.IsZero() && len(b) < maxPlaces/2 {
-		_ = appendLine(path, fmt.Sprintf("%s %s\n", at.ID, h.storePath()))
+		_ = appendLine(path, fmt.Sprintf("%s %s\n", at.ID, own))
 	}
 	return at
 }

@@ -55,6 +55,14 @@ type Powers struct {
 	sources map[string]string // where tools come from, by their names; none: they are built in
 }
 
+// Govern has everything that is asked of a home go by the policies of these powers, if they name some: who comes to a
+// node, and what documents it shows, is judged as what it does. It is called before others use the home.
+func (p *Powers) Govern(h *Home) {
+	if len(p.Policies) > 0 && h.policies == nil {
+		h.policies = p.Policies
+	}
+}
+
 // Node is a node over a store with these powers.
 func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.Logger) (*perdure.Node, error) {
 	if err := p.Fill(h); err != nil {
@@ -64,9 +72,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Policies) > 0 && h.policies == nil { // who comes to the node is judged as what it does
-		h.policies = p.Policies
-	}
+	p.Govern(h)
 	set, err := p.Policy(h)
 	if err != nil {
 		return nil, err

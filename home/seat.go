@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/dir"
@@ -47,7 +48,13 @@ func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agen
 			break
 		}
 	}
-	return n.TakeGiven(ctx, a.ID())
+	for try := range 50 { // a node that looks at what has arrived has it for a moment
+		if err = n.TakeGiven(ctx, a.ID()); !errors.Is(err, perdure.ErrConflict) {
+			return err
+		}
+		time.Sleep(min(time.Duration(try+1)*10*time.Millisecond, 200*time.Millisecond))
+	}
+	return perdure.WithHint(err, "once nobody is at work on it: perdure seat take "+view.Callable(a)+" --yes --why TEXT")
 }
 
 // ownPlace is the place of the home's own store.

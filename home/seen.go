@@ -462,6 +462,10 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 	if err != nil {
 		return err
 	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
 	for i := range out {
 		l := &out[i]
 		if l.Damaged != "" || l.Older != nil || l.State == phase.Terminated {
@@ -475,10 +479,6 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 			}
 			if err != nil {
 				continue // what is wrong with it is said elsewhere
-			}
-			place, err := h.PlaceOf(ctx, s)
-			if err != nil {
-				return err
 			}
 			switch held = trust.Counts(a); {
 			case held != nil:

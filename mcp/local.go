@@ -32,6 +32,9 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
+	if l.Powers != nil {
+		l.Powers.Govern(l.Home)
+	}
 	n, err := l.Home.Node(ctx, l.Store)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -288,7 +289,8 @@ func (s *Server) entries(ctx context.Context, v *home.Visitor, in *entriesIn) (*
 	if err != nil {
 		return nil, err
 	}
-	fits := func(l view.Line) bool { return c.Fits(l) && (!l.IsDocument() || s.Desk.ShowsNotes(ctx, v, id)) }
+	notes := sync.OnceValue(func() bool { return s.Desk.ShowsNotes(ctx, v, id) })
+	fits := func(l view.Line) bool { return c.Fits(l) && (!l.IsDocument() || notes()) }
 	var out lines
 	if in.Last > 0 {
 		err = out.recent(ctx, s.Desk, id, feed, in.Last, fits)

@@ -110,6 +110,7 @@ func (s *Service) runs() error {
 // makeNode makes the node that stores what is said here, and runs agents unless it is told not to.
 func (s *Service) makeNode(ctx context.Context, store perdure.Store) (err error) {
 	if s.Alone {
+		s.Powers.Govern(s.Home)
 		if s.node, err = s.Home.Node(ctx, store); err == nil {
 			s.node.Log = s.Log
 		}

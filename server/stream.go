@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -118,7 +119,7 @@ type reader struct {
 	place   view.Place
 	past    []byte // what to begin with
 	told    bool   // that the agent has ended
-	seen    map[perdure.AgentID]bool
+	seen    map[perdure.AgentID]sight
 	since   time.Time // when what is there for the visitor was last found out
 	beat    *time.Ticker
 	checked time.Time // when the reader was found to be one who may read
@@ -191,8 +192,9 @@ func (r *reader) recent(ctx context.Context, last int) error {
 		return err
 	}
 	defer free()
+	notes := sync.OnceValue(func() bool { return r.s.Desk.ShowsNotes(ctx, r.who, r.topic.id) })
 	w, lines, err := view.FollowRecent(ctx, r.s.Desk.Store, r.topic.id, last, view.Fitting(func(l view.Line) bool {
-		return r.Fits(l) && (!l.IsDocument() || r.s.Desk.ShowsNotes(ctx, r.who, r.topic.id))
+		return r.Fits(l) && (!l.IsDocument() || notes())
 	}))
 	if err != nil {
 		return err
@@ -375,19 +377,29 @@ func (t *topic) begins() perdure.Cursor {
 
 // wants reports whether a frame is for this reader.
 func (r *reader) wants(ctx context.Context, f *frame) bool {
-	if !r.Fits(f.line) || f.notes && !r.s.Desk.ShowsNotes(ctx, r.who, f.agent) {
+	switch {
+	case !r.Fits(f.line):
+		return false
+	case r.who.Owns(perdure.AnyScope):
+		return true
+	case f.notes && !r.sees(ctx, f.agent).notes:
 		return false
 	}
-	if !r.topic.id.IsZero() || r.who.Owns(perdure.AnyScope) {
-		return true
-	}
+	return !r.topic.id.IsZero() || r.sees(ctx, f.agent).agent
+}
+
+// sight is what a reader is shown: an agent, and its notes.
+type sight struct{ agent, notes bool }
+
+// sees is what this reader is shown of an agent; it is asked once a minute.
+func (r *reader) sees(ctx context.Context, id perdure.AgentID) sight {
 	if r.seen == nil || len(r.seen) > maxNarrators || time.Since(r.since) > time.Minute {
-		r.seen, r.since = map[perdure.AgentID]bool{}, time.Now()
+		r.seen, r.since = map[perdure.AgentID]sight{}, time.Now()
 	}
-	is, known := r.seen[f.agent]
+	is, known := r.seen[id]
 	if !known {
-		is = r.s.Desk.Shows(ctx, r.who, f.agent)
-		r.seen[f.agent] = is
+		is = sight{r.s.Desk.Shows(ctx, r.who, id), r.s.Desk.ShowsNotes(ctx, r.who, id)}
+		r.seen[id] = is
 	}
 	return is
 }

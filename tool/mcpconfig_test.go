@@ -81,7 +81,7 @@ func TestServersThatCannotBeAreRefused(t *testing.T) {
 		`s: {command: a, headers: {A: b}}`:            "a command takes env",
 		`s: {command: a, env: {A: "secret:NOWHERE"}}`: "unknown secret",
 		`s: {comand: a}`:                              "there is no field comand",
-		`s: 'a "b'`:                                   "close it",
+		`s: 'a "b'`:                                   "has an unclosed quotation mark",
 		`s: ''`:                                       "want a command or a URL",
 	} {
 		var all map[string]MCPConfig

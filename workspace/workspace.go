@@ -255,7 +255,7 @@ func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64)
 	a, err := w.Node.Load(ctx, id)
 	switch {
 	case errors.Is(err, perdure.ErrRejected):
-		if is, unread := w.ours(ctx, id, trust); unread != nil {
+		if is, unread := Ours(ctx, w.Store, w.Node.Witness, trust, id); unread != nil {
 			return now, unread
 		} else if is {
 			now.held = err
@@ -277,14 +277,22 @@ func (w *Workspace) stands(ctx context.Context, id perdure.AgentID, moved int64)
 	return now, nil
 }
 
-// ours reports whether an agent keeps documents, and began by a key that is trusted to own it.
-func (w *Workspace) ours(ctx context.Context, id perdure.AgentID, trust *perdure.Trust) (bool, error) {
-	for item, err := range w.Store.Entries(ctx, id, 0) {
+// Ours reports whether an agent keeps documents that were documents of this home: a key that is trusted to own it began
+// it, and it has counted here before, as the witness knows. What arrived and was never admitted is not missed.
+func Ours(ctx context.Context, s perdure.Store, w perdure.Witness, t *perdure.Trust, id perdure.AgentID) (bool,
+	error) {
+	if w == nil {
+		return false, nil
+	}
+	if seen, err := w.Seen(ctx, id); err != nil || len(seen) == 0 {
+		return false, err
+	}
+	for item, err := range s.Entries(ctx, id, 0) {
 		if err != nil {
 			return false, err
 		}
 		g, _ := item.Content().(perdure.Genesis)
-		return Keeps(g.Intent.Kind) && trust.Allows(item.Origin, perdure.MayOwn, g.Charter.Scope), nil
+		return Keeps(g.Intent.Kind) && t.Allows(item.Origin, perdure.MayOwn, g.Charter.Scope), nil
 	}
 	return false, nil
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 )
@@ -30,6 +32,15 @@ func Place(path string, look bool) (at perdure.Place, err error) {
 	return at, err
 }
 
+// found gives a store that was made just now its place: what comes into it from now on was not copied with it.
+func found(path string) error {
+	_, err := Place(path, false)
+	if info, bad := os.Stat(path); err == nil && bad == nil {
+		err = os.Chmod(PlaceFile(path), info.Mode().Perm())
+	}
+	return err
+}
+
 // PlaceFile is the file that tells a store from its copies.
 func PlaceFile(path string) string { return path + "-place" }
 
@@ -43,5 +54,13 @@ func hasAgents(path string) (bool, error) {
 		return false, err
 	}
 	_, there, err := c.number("SELECT 1 FROM agents LIMIT 1")
-	return there || code(err) != 0, c.close()
+	switch code(err) {
+	case 0:
+		return there, errors.Join(err, c.close())
+	case sqlite3.SQLITE_ERROR: // it has no tables yet
+		return false, c.close()
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return false, errors.Join(err, c.close())
+	}
+	return true, c.close() // it is damaged
 }

@@ -103,6 +103,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		if err := create(path); err != nil {
 			return nil, err
 		}
+		if err := found(path); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
 	}
 	loosen(path)
 	if err := inspect(path); err != nil {

@@ -188,6 +188,9 @@ func (d *document) promoted(ctx context.Context, doc *workspace.Document, base *
 	if err != nil {
 		return nil, err
 	}
+	if to.From == nil || to.From.Agent != doc.Agent {
+		return nil, nil // anybody may write such a tag and link; only a promotion says where its text is from
+	}
 	return &document{d.f, spot{to.Path, workspace.Visibility{Tier: to.Visibility.Tier,
 		Scope: to.Visibility.Scope}}}, nil
 }

@@ -1,0 +1,54 @@
+package perdure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Two questions about one proposal are open: a copy asked, too, or somebody wrote it down once more. What both approve
+// is done once, and what one refuses is not done.
+func TestWhatIsAskedTwiceIsDoneOnceOrNotAtAll(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		pay, seen := counter("pay", perdure.Once)
+		n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+			if turn == 0 {
+				return []perdure.Action{perdure.Execute{Tool: "pay"}}
+			}
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}}
+		}), pay)
+		n.Policy = perdure.PolicyFunc(askWrites)
+		id := create(t, n, perdure.Genesis{})
+		run(t, n, id)
+		q := load(t, n.Store, id).Asks[0]
+		entries, _, err := n.Key.Commit(loaded(t, n.Store, id), time.Now(), perdure.Draft{Body: perdure.Decision{
+			Advice: q.Advice, Index: q.Index, Verdict: q.Verdict, Effect: perdure.Once}})
+		if err == nil {
+			err = n.Store.Put(t.Context(), id, entries...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks := load(t, n.Store, id).Asks
+		if len(asks) != 2 {
+			t.Fatalf("%d questions are open, want 2", len(asks))
+		}
+		approve(t, n, id, &asks[0])
+		want := int64(1)
+		if !refused {
+			approve(t, n, id, &asks[1])
+		} else if _, err := n.Deny(t.Context(), id, asks[1].Digest, "no"); err != nil {
+			t.Fatal(err)
+		} else {
+			want = 0
+		}
+		run(t, n, id)
+		if _, total := calls(seen); int64(total) != want {
+			t.Errorf("refused %t: paid %d times, want %d", refused, total, want)
+		}
+		if left := load(t, n.Store, id).Asks; len(left) > 0 {
+			t.Errorf("refused %t: %d questions are left", refused, len(left))
+		}
+	}
+}
