@@ -54,7 +54,8 @@ func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agen
 		}
 		time.Sleep(min(time.Duration(try+1)*10*time.Millisecond, 200*time.Millisecond))
 	}
-	return perdure.WithHint(err, "once nobody is at work on it: perdure seat take "+view.Callable(a)+" --yes --why TEXT")
+	return perdure.WithHint(err, "once nobody is at work on it: perdure seat take "+view.Callable(a)+
+		" --yes --why TEXT")
 }
 
 // ownPlace is the place of the home's own store.
