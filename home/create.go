@@ -100,6 +100,9 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end",
 			name, capsule.Ext))
 	}
+	if strings.Contains(name, "@") {
+		return perdure.Invalid(fmt.Errorf("name %q: AGENT@N is a point in the memory of AGENT; leave @ out", name))
+	}
 	if len(name) > maxName {
 		return perdure.Invalid(fmt.Errorf("the name has %d bytes; want at most %d", len(name), maxName))
 	}

@@ -24,7 +24,7 @@ func (d *Doctor) placed() {
 	if d.h.Scheme == "dir" {
 		path = dir.PlaceFile(d.h.File)
 	}
-	_, _, err := disk.Place[[32]byte](path, true, nil)
+	_, _, err := disk.Place[[32]byte](path, 0, true, nil)
 	if !errors.Is(err, disk.ErrPlace) {
 		return // what else is wrong is said when the store is opened
 	}

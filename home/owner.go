@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
 // foreignEnv names a home of another user that this one wants to use all the same: exactly that folder, and no other.
@@ -224,10 +225,19 @@ func (v *vetting) kept(path string) {
 	if !ok || info.Mode().Perm()&others == 0 {
 		return
 	}
-	if v.tighten && os.Chmod(path, info.Mode().Perm()&^others) == nil {
+	if v.tighten && v.h.mine(path) && os.Chmod(path, info.Mode().Perm()&^others) == nil {
 		return
 	}
 	v.say(false, "chmod go-rwx "+path, "others can look into %s", path)
+}
+
+// mine reports whether a path is surely of the home: in a folder that is whatever the store is in, only the store is,
+// and only if it is one. Whoever names the wrong file has it left as it is.
+func (h *Home) mine(path string) bool {
+	if h.Scheme == "sqlite" && h.remote == "" && slices.Contains(database(h.File), path) {
+		return sqlite.IsStore(h.File)
+	}
+	return !h.Loose
 }
 
 // look is what a path is, of which the link and what it leads to belong to somebody who may decide here.

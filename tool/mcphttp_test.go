@@ -55,8 +55,8 @@ func TestServerAtAURLIsCalledWithItsHeader(t *testing.T) {
 			return true
 		})
 		if _, err := (&tool.MCP{Name: "t", URL: srv.URL}).Tools(t.Context()); err == nil ||
-			!strings.Contains(err.Error(), "Header") {
-			t.Errorf("got %v, want a hint at Header", err)
+			!strings.Contains(err.Error(), "under headers") {
+			t.Errorf("got %v, want a hint at headers", err)
 		}
 		tools := connected(t, &tool.MCP{Name: "t", URL: srv.URL, Header: http.Header{"authorization": {"Bearer yes"}}})
 		if diff := cmp.Diff(map[string]any{"text": "key-1"},

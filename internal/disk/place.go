@@ -75,10 +75,12 @@ func (at *where) note(path string) {
 var ErrPlace = errors.New("what tells this store from its copies is damaged")
 
 // Place is the id of a place, and those of the places it is a copy of; the zero id if there is none and nothing is to
-// be written. One that is made for something of which there says that it was there before is a copy of Unknown.
-func Place[ID ~[32]byte](path string, looks bool, there func() (bool, error)) (id ID, copyOf []ID, err error) {
+// be written. One that is made, with a mode, for something of which there says that it was there before is a copy of
+// Unknown.
+func Place[ID ~[32]byte](path string, mode fs.FileMode, looks bool, there func() (bool, error)) (id ID, copyOf []ID,
+	err error) {
 	if !looks {
-		if err := makePlace(path, there); err != nil {
+		if err := makePlace(path, mode, there); err != nil {
 			return id, nil, err
 		}
 	}
@@ -106,7 +108,7 @@ const (
 )
 
 // makePlace makes the file of a place, durably, unless there is one.
-func makePlace(path string, there func() (bool, error)) error {
+func makePlace(path string, mode fs.FileMode, there func() (bool, error)) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -120,7 +122,7 @@ func makePlace(path string, there func() (bool, error)) error {
 		seed = append(seed, Unknown[:]...)
 	}
 	temp := fmt.Sprintf("%s.new-%08x", path, rand.Uint32())
-	if err := Write(temp, seed, ModeIn(filepath.Dir(path))); err != nil {
+	if err := Write(temp, seed, mode); err != nil {
 		return err
 	}
 	err := Sync(temp)
@@ -130,7 +132,7 @@ func makePlace(path string, there func() (bool, error)) error {
 	if errors.Is(err, fs.ErrExist) {
 		err = nil // another process was first
 	} else if err != nil { // a file system without links
-		if err = Write(path, seed, ModeIn(filepath.Dir(path))); errors.Is(err, fs.ErrExist) {
+		if err = Write(path, seed, mode); errors.Is(err, fs.ErrExist) {
 			err = nil
 		}
 		err = errors.Join(err, Sync(path))

@@ -25,7 +25,7 @@ func (s *Store) Place(ctx context.Context) (at perdure.Place, err error) {
 // agents and no such file is a copy, too, such as a backup. Where there is none and nothing is to be written, the id is
 // zero.
 func Place(path string, look bool) (at perdure.Place, err error) {
-	at.ID, at.CopyOf, err = disk.Place[perdure.Hash](PlaceFile(path), look, func() (bool, error) {
+	at.ID, at.CopyOf, err = disk.Place[perdure.Hash](PlaceFile(path), 0o600, look, func() (bool, error) {
 		return hasAgents(path)
 	})
 	at.Found = len(at.CopyOf) > 0
@@ -35,9 +35,6 @@ func Place(path string, look bool) (at perdure.Place, err error) {
 // found gives a store that was made just now its place: what comes into it from now on was not copied with it.
 func found(path string) error {
 	_, err := Place(path, false)
-	if info, bad := os.Stat(path); err == nil && bad == nil {
-		err = os.Chmod(PlaceFile(path), info.Mode().Perm())
-	}
 	return err
 }
 

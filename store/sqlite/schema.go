@@ -2,12 +2,15 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -156,6 +159,18 @@ func inspect(path string) error {
 	}
 	err = retry(func() error { return c.inspect() })
 	return errors.Join(err, c.close())
+}
+
+// IsStore reports whether a file says that it is a store. What is damaged may be one and not say so.
+func IsStore(path string) bool {
+	f, err := disk.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	b := make([]byte, 72)
+	_, err = io.ReadFull(f, b)
+	return err == nil && strings.HasPrefix(string(b), magic) && binary.BigEndian.Uint32(b[68:]) == applicationID
 }
 
 // named refuses what can be no store whatever it holds.
