@@ -22,9 +22,9 @@ func (s *Store) Place(ctx context.Context) (at perdure.Place, err error) {
 
 // Place is the place of a folder. Where it has none and nothing is to be written, its id is zero.
 func Place(dir string, look bool) (at perdure.Place, err error) {
-	at.ID, at.CopyOf, err = disk.Place[perdure.Hash](PlaceFile(dir), disk.ModeIn(filepath.Dir(PlaceFile(dir))), look, func() (bool, error) {
-		return false, nil // what was dropped there may be meant for it
-	})
+	path := PlaceFile(dir)
+	fresh := func() (bool, error) { return false, nil } // what was dropped there may be meant for it
+	at.ID, at.CopyOf, err = disk.Place[perdure.Hash](path, disk.ModeIn(filepath.Dir(path)), look, fresh)
 	return at, err
 }
 
