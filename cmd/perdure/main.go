@@ -3,6 +3,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -26,6 +28,7 @@ func main() {
 		}
 		return
 	}
+	log.SetOutput(io.Discard) // an SDK writes there what is said in its place
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
