@@ -70,7 +70,7 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 	}
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
 		if x, ok := action.(Execute); ok && d.Verdict.Answer == Allow && !d.Effect.Repeatable() {
-			f.acted(e, callKey(&x)) // it does not count, and may have happened all the same
+			f.acted(e, callKey(&x), Hash{}, 0) // it does not count, and may have happened all the same
 			f.unmake(e.Name, &x, Denied)
 		}
 		return
@@ -135,13 +135,13 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		if f.open(e, d, a) {
 			f.Did = phase.Execution
 			if !d.Effect.Repeatable() {
-				f.acted(e, callKey(&a))
+				f.acted(e, callKey(&a), d.Advice, d.Index)
 			}
 		}
 	case Delegate:
 		f.delegate(e, d, a)
-		if what, err := effectDigest(f.Agent, Hash{}, a); err == nil {
-			f.acted(e, what)
+		if what, ok := f.whatIs(a); ok {
+			f.acted(e, what, d.Advice, d.Index)
 		}
 		f.Did = phase.Delegation
 	case Mutate:

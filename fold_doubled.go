@@ -17,9 +17,11 @@ type Doubled struct {
 // act is a decision that lets something happen which must not happen twice. What names it by what is done. So is the
 // word that it happened, where another branch has it that it did not; see mislead.
 type act struct {
-	at   Position // of the decision, or of the word
-	what Hash
-	of   Hash // the decision that the word is of; zero: it is a decision
+	at    Position // of the decision, or of the word
+	what  Hash
+	of    Hash // the decision that the word is of; zero: it is a decision
+	by    Hash // the advice that proposed it, if one did and the decision counts
+	index int64
 }
 
 // decision is the decision that an act is, or is of.
@@ -35,7 +37,7 @@ func (f *Fold) Doubles() []Doubled { return slices.Concat(f.Doubled, f.doubled) 
 // in memory only: branches that part before the fold was begun with are folded again from before. Of more acts than are
 // remembered the oldest are forgotten; an act whose author had not seen one of those may be the same, so a person is
 // asked about the two.
-func (f *Fold) acted(e *Entry, what Hash) {
+func (f *Fold) acted(e *Entry, what, advice Hash, index int64) {
 	h := f.head(e.Name)
 	if len(h.missed) > 0 { // few acts have others beside them
 		missed := oneOf(h.missed)
@@ -49,7 +51,31 @@ func (f *Fold) acted(e *Entry, what Hash) {
 	if h.beyond {
 		f.double(Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time})
 	}
-	f.remember(act{at: e.Position(), what: what})
+	f.remember(act{at: e.Position(), what: what, by: advice, index: index})
+}
+
+// done reports whether what a question proposes was decided, and as far as anybody knows done: the question was asked
+// in a copy that had not seen it.
+func (f *Fold) done(q *Asking) bool {
+	if len(f.acts) == 0 || q.Advice.IsZero() {
+		return false
+	}
+	what, ok := f.whatIs(q.Action)
+	return ok && slices.ContainsFunc(f.acts, func(a act) bool {
+		return a.by == q.Advice && a.index == q.Index && a.what == what
+	})
+}
+
+// whatIs names an action that must not happen twice by what is done.
+func (f *Fold) whatIs(a Action) (what Hash, ok bool) {
+	switch a := a.(type) {
+	case Execute:
+		return callKey(&a), true
+	case Delegate:
+		what, err := effectDigest(f.Agent, Hash{}, a)
+		return what, err == nil
+	}
+	return what, false
 }
 
 // remember keeps an act to compare others with.

@@ -52,3 +52,41 @@ func TestWhatIsAskedTwiceIsDoneOnceOrNotAtAll(t *testing.T) {
 		}
 	}
 }
+
+// A copy asked about a proposal, too, and its question arrives after what was proposed has been approved and done: it
+// is closed, and whoever approves it all the same does not have it done again.
+func TestWhatACopyAsksAfterItWasDoneIsNotDoneAgain(t *testing.T) {
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn == 0 {
+			return []perdure.Action{perdure.Execute{Tool: "pay"}}
+		}
+		return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}}
+	}), pay)
+	n.Policy = perdure.PolicyFunc(askWrites)
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	q := load(t, n.Store, id).Asks[0]
+	late, _, err := n.Key.Commit(loaded(t, n.Store, id), time.Now(), perdure.Draft{Body: perdure.Decision{
+		Advice: q.Advice, Index: q.Index, Verdict: q.Verdict, Effect: perdure.Once}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	approve(t, n, id, &q)
+	run(t, n, id)
+	if err := n.Store.Put(t.Context(), id, late...); err != nil {
+		t.Fatal(err)
+	}
+	asks := load(t, n.Store, id).Asks
+	if len(asks) != 1 {
+		t.Fatalf("%d questions are open, want the one of the copy", len(asks))
+	}
+	approve(t, n, id, &asks[0])
+	run(t, n, id)
+	if _, total := calls(seen); total != 1 {
+		t.Errorf("paid %d times, want 1", total)
+	}
+	if left := load(t, n.Store, id).Asks; len(left) > 0 {
+		t.Errorf("%d questions are left", len(left))
+	}
+}

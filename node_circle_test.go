@@ -129,6 +129,33 @@ func TestWhoWasStoppedInACircleGoesOnWhenToldSomething(t *testing.T) {
 	}
 }
 
+// Many events are queued while it is paused. It looks at each and has nothing to do: it hears them all.
+func TestWhoLooksAtWhatItWasToldDoesNotGoInCircles(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, new(perdure.MemStore), perdure.AdvisorFunc(
+		func(_ context.Context, a *perdure.Agent) (perdure.Advice, error) {
+			seen := []perdure.Hash{}
+			for _, m := range a.Fold().Inbox[:min(1, len(a.Fold().Inbox))] {
+				seen = append(seen, m.Event)
+			}
+			return perdure.Advice{Seen: seen, Actions: []perdure.Action{
+				perdure.Sleep{Trigger: perdure.On{Event: "order"}}}}, nil
+		}))
+	id := create(t, n, perdure.Genesis{})
+	run(t, n, id)
+	for i := range 60 {
+		if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "order", ID: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if idle := run(t, n, id); idle.Is(phase.RestCircling) {
+		t.Errorf("it is stopped: %+v", idle)
+	}
+	if left := load(t, n.Store, id).Inbox; len(left) > 0 {
+		t.Errorf("%d of 60 events were not looked at", len(left))
+	}
+}
+
 func TestWorkIsNoCircle(t *testing.T) {
 	t.Parallel()
 	store := new(perdure.MemStore)

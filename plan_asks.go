@@ -10,6 +10,8 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		s := c.tally(f, q, t)
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
+		case f.done(q):
+			return lapseStep{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: doneAlready}}
 		case s.Refused:
 			return lapseStep{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, s.Votes[0].Event}
 		case s.Lapsed:
@@ -80,6 +82,9 @@ func (f *Fold) askedAgain(i int) int {
 
 // askedTwice is the note of a question that was answered where it was asked first.
 const askedTwice = "asked twice: it is done once, as the other question about it was answered"
+
+// doneAlready is the note of a question that a copy asked about what was approved and done elsewhere.
+const doneAlready = "asked in a copy: it was approved where it was asked first, and done there"
 
 // refusedByPerson is the note of what a person refused, before their own words.
 const refusedByPerson = "refused by a person"

@@ -21,23 +21,27 @@ const (
 )
 
 // circles says that an agent goes in circles; else it is nil. Its last entries are proposals, sleeps and wakes,
-// refusals and failures that say the same over and over, by whichever nodes: no effect succeeded and nobody told it
-// anything meanwhile, so nothing keeps it from going on so for ever. It bounds work without a new fact, whatever the
-// work is. Any new fact lets it try again.
+// refusals and failures that say the same over and over, by whichever nodes: no effect succeeded, and its advisor was
+// shown nothing that somebody had told it, so nothing keeps it from going on so for ever. It bounds work without a new
+// fact, whatever the work is. Any new fact lets it try again.
 func (a *Agent) circles() *Reason {
 	var row []*Entry
+	var ends []Hash // of children
 	for e := range a.Recent() {
-		if e.Kind == KindSnapshot {
+		if b, is := e.content.(Event); is {
+			if _, is := b.Notice.(ChildEnded); is {
+				ends = append(ends, e.Name)
+			}
+		}
+		if e.Kind == KindSnapshot || len(row) == maxCircle {
 			continue
 		}
 		if e.fact() {
 			return nil
 		}
-		if row = append(row, e); len(row) == maxCircle {
-			break
-		}
+		row = append(row, e)
 	}
-	if len(row) < maxCircle || row[0].Time.Go().Sub(row[maxCircle-1].Time.Go()) >= maxCircleTime {
+	if len(row) < maxCircle || row[0].Time.Go().Sub(row[maxCircle-1].Time.Go()) >= maxCircleTime || hears(row, ends) {
 		return nil
 	}
 	said := map[string]bool{}
@@ -47,6 +51,28 @@ func (a *Agent) circles() *Reason {
 		}
 	}
 	return &Reason{Kind: phase.RestCircling, Attempt: maxCircle}
+}
+
+// hears reports whether the advisor was shown something, meanwhile, that somebody had told the agent before. That its
+// children end is no news by itself, nor is what it was shown twice.
+func hears(row []*Entry, ends []Hash) bool {
+	shown := map[Hash]int{}
+	for _, e := range row {
+		if b, is := e.content.(Advice); is && b.Signal == 0 {
+			for _, h := range b.Seen {
+				shown[h]++
+			}
+		}
+	}
+	for _, h := range ends {
+		delete(shown, h)
+	}
+	for _, times := range shown {
+		if times == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // fact reports whether an entry tells something by itself: an effect that succeeded, somebody's word, or the next step
