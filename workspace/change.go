@@ -96,7 +96,11 @@ func (r *Reader) together(ctx context.Context, living []*version) (parts []any, 
 	if len(docs[0].Base) == 0 {
 		return nil, "", conflict(path, living)
 	}
-	base, err := r.Index.versions(ctx, []shelf{*living[0].shelf}, "v.entry=?", docs[0].Base[0][:])
+	place, err := r.placeOn(ctx, living[0].shelf)
+	if err != nil {
+		return nil, "", err
+	}
+	base, err := r.Index.versions(ctx, place, "v.entry=?", docs[0].Base[0][:])
 	if err != nil || len(base) == 0 {
 		return nil, "", errors.Join(err, conflict(path, living))
 	}
@@ -175,7 +179,11 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if len(current) != 1 || current[0].gone {
 		return nil, conflict(from, current)
 	}
-	there, err := r.Index.versions(ctx, []shelf{*s}, "v.path=? AND v.current=1", to)
+	place, err := r.placeOn(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	there, err := r.Index.currentAt(ctx, place, to)
 	if err != nil {
 		return nil, err
 	}

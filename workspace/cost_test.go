@@ -34,18 +34,19 @@ func TestNothingReadsAllDocuments(t *testing.T) {
 	}
 	defer func() { _ = ix.Close() }()
 	on := []shelf{{row: 1}, {row: 2}}
+	current := isCurrent(on, "v") + " AND "
 	marks, _ := marksFor(make([]int64, 40))
 	for text, want := range map[string]string{
-		selection(on, numberedRows, changedSince): "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)",
+		selection(on, numberedRows, current+changedSince): "SEARCH v USING INTEGER PRIMARY KEY (rowid>?)",
 		selection(on, numberedRows, arrivedSince): "SEARCH v USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); " +
 			"USE TEMP B-TREE FOR ORDER BY",
-		selection(on, numberedRows, linkedTo): "SEARCH v USING INTEGER PRIMARY KEY (rowid=?); LIST SUBQUERY 1; " +
-			"SEARCH link USING COVERING INDEX link_target (target=?); USE TEMP B-TREE FOR ORDER BY",
+		selection(on, numberedRows, current+linkedTo): "SEARCH v USING INTEGER PRIMARY KEY (rowid=?); " +
+			"LIST SUBQUERY 1; SEARCH link USING COVERING INDEX link_target (target=?); USE TEMP B-TREE FOR ORDER BY",
 		selection(on, numberedRows, "v.id IN ("+marks+")"): "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)",
-		selection(on, anyRows, lastSessions): "SEARCH v USING INDEX version_session (agent=?); " +
+		selection(on, anyRows, current+lastSessions): "SEARCH v USING INDEX version_session (agent=?); " +
 			"USE TEMP B-TREE FOR ORDER BY",
-		selection(on[:1], anyRows, lastSession):            "SEARCH v USING INDEX version_session (agent=?)",
-		selection(on, anyRows, "v.path=? AND v.current=1"): "SEARCH v USING INDEX version_path (agent=? AND path=?)",
+		selection(on[:1], anyRows, current+lastSession): "SEARCH v USING INDEX version_session (agent=?)",
+		selection(on, anyRows, current+"v.path=?"):      "SEARCH v USING INDEX version_path (agent=? AND path=?)",
 	} {
 		args := make([]any, strings.Count(text, "?"))
 		for i := range args {
@@ -53,6 +54,29 @@ func TestNothingReadsAllDocuments(t *testing.T) {
 		}
 		if got := plan(t, ix, text, args...); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// The same where memories are one place.
+func TestNothingReadsAllDocumentsOfTwins(t *testing.T) {
+	ix, err := OpenIndex(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ix.Close() }()
+	on := []shelf{{row: 1, twins: []int64{2}}, {row: 2, twins: []int64{1}}}
+	current := isCurrent(on, "v") + " AND "
+	for _, text := range []string{
+		selection(on, numberedRows, current+changedSince), selection(on, numberedRows, current+linkedTo),
+		selection(on, anyRows, current+"v.path=?"), selection(on, anyRows, current+isBeside(on)),
+	} {
+		args := make([]any, strings.Count(text, "?"))
+		got := plan(t, ix, text, args...)
+		for _, all := range []string{"SCAN v", "SCAN o", "SCAN r", "(agent=?);"} {
+			if strings.Contains(got+";", all) {
+				t.Errorf("%s\ngot  %s", text, got)
+			}
 		}
 	}
 }

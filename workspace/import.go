@@ -210,7 +210,11 @@ func (r *Reader) imports(ctx context.Context, current []*version, path, digest s
 	if len(current) == 0 {
 		return false, nil // every version has one that replaces it, or is current
 	}
-	found, err := r.Index.versions(ctx, []shelf{*current[0].shelf},
+	place, err := r.placeOn(ctx, current[0].shelf)
+	if err != nil {
+		return false, err
+	}
+	found, err := r.Index.versions(ctx, place,
 		"v.path=? AND instr(char(10)||v.tags||char(10), ?)>0 LIMIT 1", path, "\n"+digest+"\n")
 	return len(found) > 0, err
 }

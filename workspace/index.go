@@ -34,10 +34,11 @@ type Index struct {
 }
 
 // indexVersion is written into the file; one of another version is made anew.
-const indexVersion = 5
+const indexVersion = 6
 
 // schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
-// of a document, or something that was said in a transcript; words has its text under the same number.
+// of a document, or something that was said in a transcript; words has its text under the same number. Beside is where
+// a document may have several current versions; bare are events whose bodies were gone before they were taken in.
 const schema = `
 CREATE TABLE place(one INTEGER PRIMARY KEY CHECK(one=1), feed BLOB, position INTEGER NOT NULL);
 CREATE TABLE agent(id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, called TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL,
@@ -60,6 +61,7 @@ CREATE INDEX version_session ON version(agent, id) WHERE current=1 AND kind='ses
 CREATE INDEX version_from ON version(fromentry) WHERE fromentry IS NOT NULL;
 CREATE TABLE replaced(agent INTEGER NOT NULL, path TEXT NOT NULL, entry BLOB NOT NULL, PRIMARY KEY(agent, entry, path)) WITHOUT ROWID;
 CREATE TABLE beside(agent INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY(agent, path)) WITHOUT ROWID;
+CREATE TABLE bare(entry BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE link(version INTEGER NOT NULL, target TEXT NOT NULL, PRIMARY KEY(version, target)) WITHOUT ROWID;
 CREATE INDEX link_target ON link(target, version);
 CREATE TABLE item(id INTEGER PRIMARY KEY, agent INTEGER NOT NULL, version INTEGER, entry BLOB NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -185,7 +187,7 @@ func (ix *Index) Close() error { return ix.db.Close() }
 // clearIndex empties the index.
 func clearIndex(ctx context.Context, tx *sql.Tx) error {
 	text := ""
-	for _, table := range []string{"place", "agent", "version", "replaced", "beside", "link", "item", "words",
+	for _, table := range []string{"place", "agent", "version", "replaced", "beside", "bare", "link", "item", "words",
 		"vector"} {
 		text += "DROP TABLE " + table + ";"
 	}

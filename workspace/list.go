@@ -47,7 +47,7 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 	var all []*Document
 	after := l.After
 	for len(all) < limit {
-		where, args := "v.current=1 AND v.gone=0 AND v.path>?", []any{after}
+		where, args := "v.gone=0 AND v.path>?", []any{after}
 		if l.Prefix != "" {
 			where, args = where+" AND v.path>=? AND v.path<?", append(args, l.Prefix, l.Prefix+"\U0010ffff")
 		}
@@ -58,7 +58,7 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 			where, args = where+" AND v.at>=?", append(args, int64(perdure.TimeOf(l.Since)))
 		}
 		page := 2*limit + 16
-		found, err := r.Index.versions(ctx, shelves, where+" ORDER BY v.path, v.seq DESC, v.entry LIMIT ?",
+		found, err := r.Index.current(ctx, shelves, where+" ORDER BY v.path, v.seq DESC, v.entry LIMIT ?",
 			append(args, page)...)
 		if err != nil {
 			return nil, err
@@ -74,9 +74,6 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 			break
 		}
 		after = found[len(found)-1].path
-		if found, err = r.Index.unreplaced(ctx, shelves, found); err != nil {
-			return nil, err
-		}
 		if all, err = r.gather(ctx, all, unexpired(found), l.Tag, limit); err != nil {
 			return nil, err
 		}
@@ -87,22 +84,15 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 	return all, nil
 }
 
-// besides is the document of a list that a version is one of; nil: it is of none.
-func besides(all []*Document, v *version) *Document {
-	for i := len(all) - 1; i >= 0 && all[i].Path == v.path; i-- {
-		if (&shelf{agent: all[i].Agent, Visibility: all[i].Visibility}).samePlace(v.shelf) {
-			return all[i]
-		}
-	}
-	return nil
-}
-
-// gather adds the documents of versions that the reader may read.
+// gather adds the documents of versions that the reader may read: several versions are one document.
 func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, tag string, limit int) ([]*Document,
 	error) {
+	byPath := map[string][]*Document{}
 	for _, v := range found {
-		if d := besides(all, v); d != nil {
-			d.Beside = append(d.Beside, v.entry)
+		if i := slices.IndexFunc(byPath[v.path], func(d *Document) bool {
+			return (&shelf{agent: d.Agent, Visibility: d.Visibility}).samePlace(v.shelf)
+		}); i >= 0 {
+			byPath[v.path][i].Beside = append(byPath[v.path][i].Beside, v.entry)
 			continue
 		}
 		if len(all) == limit {
@@ -111,14 +101,15 @@ func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, 
 		if tag != "" && !slices.Contains(v.tags, tag) || r.may(ctx, v.shelf, v.path, v.kind, false) != nil {
 			continue
 		}
-		all = append(all, v.document())
+		d := v.document()
+		all, byPath[v.path] = append(all, d), append(byPath[v.path], d)
 	}
 	return all, nil
 }
 
 const (
 	// linkedTo selects what links to one of two targets.
-	linkedTo = "v.current=1 AND v.gone=0 AND v.id IN (SELECT version FROM link WHERE target IN (?,?)) " +
+	linkedTo = "v.gone=0 AND v.id IN (SELECT version FROM link WHERE target IN (?,?)) " +
 		"ORDER BY v.path LIMIT 1000"
 	// arrivedSince selects what came after one row and up to another.
 	arrivedSince = "v.id>? AND v.id<=? ORDER BY v.path"
@@ -134,7 +125,7 @@ func (r *Reader) Linked(ctx context.Context, path string) ([]*Document, error) {
 		return nil, err
 	}
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "memories/")
-	found, err := r.Index.numbered(ctx, shelves, linkedTo, path, strings.TrimSuffix(path, ".md"))
+	found, err := r.Index.currentNumbered(ctx, shelves, linkedTo, path, strings.TrimSuffix(path, ".md"))
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const maxRecovered = 20
 
 // recover writes the summaries of sessions that never closed. On are those that may still go on.
 func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) (done []*Document, on []string, err error) {
-	open, err := r.Index.versions(ctx, []shelf{*own}, "v.tags='open' AND v.current=1 AND v.kind=? ORDER BY v.id",
+	open, err := r.Index.current(ctx, []shelf{*own}, "v.tags='open' AND v.kind=? ORDER BY v.id",
 		KindSession)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (r *Reader) stale(ctx context.Context, shelves []shelf, o *Opening) ([]*Doc
 	if r.Holds == nil {
 		return nil, nil
 	}
-	found, err := r.Index.versions(ctx, shelves, "v.current=1 AND v.gone=0 AND v.proof<>'' ORDER BY v.id DESC LIMIT ?",
+	found, err := r.Index.current(ctx, shelves, "v.gone=0 AND v.proof<>'' ORDER BY v.id DESC LIMIT ?",
 		maxChecks)
 	if err != nil || len(found) == 0 {
 		return nil, err

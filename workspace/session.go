@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +90,11 @@ func (r *Reader) ownShelf(shelves []shelf) *shelf {
 
 const (
 	// lastSession selects the last summary; the kind stands in it as in the index of sessions.
-	lastSession = "v.kind='" + KindSession + "' AND v.tags<>? AND v.current=1 ORDER BY v.id DESC LIMIT 1"
+	lastSession = "v.kind='" + KindSession + "' AND v.tags<>? ORDER BY v.id DESC LIMIT 1"
 	// lastSessions selects the last of them, open ones, too.
-	lastSessions = "v.kind='" + KindSession + "' AND v.current=1 AND v.gone=0 ORDER BY v.id DESC LIMIT ?"
+	lastSessions = "v.kind='" + KindSession + "' AND v.gone=0 ORDER BY v.id DESC LIMIT ?"
 	// changedSince selects what was written last.
-	changedSince = "v.id>? AND v.current=1 AND v.gone=0 AND v.kind<>? AND v.path<>? ORDER BY v.id DESC LIMIT ?"
+	changedSince = "v.id>? AND v.gone=0 AND v.kind<>? AND v.path<>? ORDER BY v.id DESC LIMIT ?"
 )
 
 // lookBack says what happened since the session before.
@@ -116,7 +115,7 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 				return err
 			}
 		}
-		last, err := r.Index.versions(ctx, []shelf{*own}, lastSession, openTag)
+		last, err := r.Index.current(ctx, []shelf{*own}, lastSession, openTag)
 		if err != nil {
 			return err
 		}
@@ -127,7 +126,7 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 			mark = last[0].id
 		}
 	}
-	changed, err := r.Index.numbered(ctx, shelves, changedSince, mark, KindSession, o.StatePath, maxChanged+1)
+	changed, err := r.Index.currentNumbered(ctx, shelves, changedSince, mark, KindSession, o.StatePath, maxChanged+1)
 	if err != nil {
 		return err
 	}
@@ -141,24 +140,9 @@ func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) erro
 
 // conflicts are the documents that have several current versions.
 func (r *Reader) conflicts(ctx context.Context, shelves []shelf) ([]*Document, error) {
-	found, err := r.Index.versions(ctx, shelves, "v.current=1 AND v.gone=0 AND (v.agent, v.path) IN (SELECT agent, "+
-		"path FROM beside) ORDER BY v.path, v.seq DESC LIMIT 200")
+	found, err := r.Index.current(ctx, shelves, isBeside(shelves)+" ORDER BY v.path, v.seq DESC LIMIT ?", 4*maxChanged)
 	if err != nil {
 		return nil, err
-	}
-	if twins := doubled(shelves); len(twins) > 0 {
-		const several = "SELECT path FROM version WHERE current=1 AND gone=0 GROUP BY path HAVING " +
-			"count(DISTINCT agent)>1"
-		more, err := r.Index.versions(ctx, twins, "v.current=1 AND v.gone=0 AND v.path IN ("+several+") ORDER BY "+
-			"v.path, v.seq DESC LIMIT 200")
-		if err == nil {
-			found, err = r.Index.unreplaced(ctx, shelves, slices.Concat(found, more))
-		}
-		if err != nil {
-			return nil, err
-		}
-		slices.SortStableFunc(found, func(a, b *version) int { return cmp.Compare(a.path, b.path) })
-		found = slices.CompactFunc(found, func(a, b *version) bool { return a.id == b.id })
 	}
 	docs, err := r.gather(ctx, nil, unexpired(found), "", 2*maxChanged)
 	docs = slices.DeleteFunc(docs, func(d *Document) bool { return len(d.Beside) == 0 })
@@ -352,7 +336,7 @@ func (r *Reader) sessionOf(ctx context.Context, path string) (*Document, error) 
 	}
 	own := r.ownShelf(shelves)
 	if own != nil {
-		open, err := r.Index.versions(ctx, []shelf{*own}, "v.tags='open' AND v.current=1 AND v.kind=? ORDER BY v.id "+
+		open, err := r.Index.current(ctx, []shelf{*own}, "v.tags='open' AND v.kind=? ORDER BY v.id "+
 			"DESC LIMIT 1", KindSession)
 		if err != nil {
 			return nil, err
@@ -469,7 +453,7 @@ func (r *Reader) Sessions(ctx context.Context, limit int) ([]*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.Index.versions(ctx, shelves, lastSessions, limit)
+	found, err := r.Index.current(ctx, shelves, lastSessions, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,9 @@ func (t *taker) take(ctx context.Context, item perdure.Item) error {
 		if known {
 			return t.forget(ctx, a, item.Name)
 		}
+		if item.Kind == perdure.KindEvent { // it may have been a document
+			return t.exec(ctx, "INSERT OR IGNORE INTO bare VALUES(?)", item.Name[:])
+		}
 		return nil
 	}
 	if known {
@@ -247,18 +250,21 @@ func (t *taker) replace(ctx context.Context, a *agentRow, path string, base perd
 	return err
 }
 
-// count notes whether a path has several current versions.
+// count notes whether a path may have several current versions: in one memory, or in those that began for one scope and
+// tier.
 func (t *taker) count(ctx context.Context, a *agentRow, path string) error {
+	const place = "(SELECT ?1 UNION SELECT b.id FROM agent a JOIN agent b ON b.kind=a.kind AND b.scope=a.scope AND " +
+		"b.tier=a.tier WHERE a.id=?1 AND a.tier<>'')"
+	const current = " FROM version WHERE agent IN " + place + " AND path=?2 AND current=1"
 	var n int
-	err := t.tx.QueryRowContext(ctx, "SELECT count(*) FROM version WHERE agent=? AND path=? AND current=1", a.id,
-		path).Scan(&n)
+	err := t.tx.QueryRowContext(ctx, "SELECT count(*)"+current, a.id, path).Scan(&n)
 	switch {
 	case err != nil:
 		return err
 	case n > 1:
-		return t.exec(ctx, "INSERT OR IGNORE INTO beside VALUES(?,?)", a.id, path)
+		return t.exec(ctx, "INSERT OR IGNORE INTO beside SELECT agent, path"+current, a.id, path)
 	}
-	return t.exec(ctx, "DELETE FROM beside WHERE agent=? AND path=?", a.id, path)
+	return t.exec(ctx, "DELETE FROM beside WHERE agent IN "+place+" AND path=?2", a.id, path)
 }
 
 // add makes a text one that can be found.

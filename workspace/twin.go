@@ -9,6 +9,9 @@ import (
 // Homes that each began a workspace of one scope and tier have two memories of it, once they meet. To a reader they are
 // one place: what both have at a path are versions of one document, written beside each other, until a version in
 // either replaces them. Which memory it is in makes no difference to whoever may read both.
+//
+// An index cannot know which memories are one place: that depends on whom the home trusts. It notes memory by memory
+// what was replaced, and whoever asks for versions says with the shelves which of them belong together.
 
 // samePlace reports whether documents of two memories are for the same readers at the same paths.
 func (s *shelf) samePlace(o *shelf) bool {
@@ -28,6 +31,19 @@ func placed(all []shelf, at *shelf) (same []shelf) {
 	return same
 }
 
+// paired notes of each memory which of the others are of the same place. All are those that count.
+func paired(all []shelf) []shelf {
+	for i := range all {
+		all[i].twins = nil
+		for _, o := range placed(all, &all[i]) {
+			if o.row != all[i].row {
+				all[i].twins = append(all[i].twins, o.row)
+			}
+		}
+	}
+	return all
+}
+
 // placeOn is the memories of the place that something is written to: those that the reader sees, and the one itself.
 func (r *Reader) placeOn(ctx context.Context, s *shelf) ([]shelf, error) {
 	seen, err := r.shelves(ctx)
@@ -41,56 +57,52 @@ func (r *Reader) placeOn(ctx context.Context, s *shelf) ([]shelf, error) {
 	all, err := r.Index.shelves(ctx)
 	if i := slices.IndexFunc(all, func(o shelf) bool { return o.agent == s.agent }); i >= 0 {
 		s.row = all[i].row
-		place = append(place, *s)
+		place = paired(append(place, *s))
 	}
 	return place, err
 }
 
-// doubled are the memories whose place others among them are of, too.
-func doubled(all []shelf) (twins []shelf) {
-	for i := range all {
-		if len(placed(all, &all[i])) > 1 {
-			twins = append(twins, all[i])
+// twinned is what begins a statement in which memories of one place are known as such, and its arguments; empty: there
+// are none.
+func twinned(on []shelf) (with string, args []any) {
+	for i := range on {
+		for _, row := range on[i].twins {
+			args = append(args, on[i].row, row)
 		}
 	}
-	return twins
+	if args == nil {
+		return "", nil
+	}
+	pairs := strings.TrimSuffix(strings.Repeat("(?,?),", len(args)/2), ",")
+	return "WITH twin(agent, other) AS (VALUES " + pairs + ") ", args
 }
 
-// unreplaced leaves out current versions that a version in another memory of the same place replaces: an index counts
-// memory by memory. All are those that the reader sees, and that count.
-func (ix *Index) unreplaced(ctx context.Context, all []shelf, found []*version) (left []*version, err error) {
-	twins := doubled(all)
-	if len(twins) == 0 || len(found) == 0 {
-		return found, nil
+// isCurrent selects the versions that no other of their place replaces; alias is the table. It is the one place that
+// says so, and used for every list, link, search and write.
+func isCurrent(on []shelf, alias string) string {
+	where := alias + ".current=1"
+	if with, _ := twinned(on); with != "" {
+		where += " AND NOT EXISTS(SELECT 1 FROM twin t CROSS JOIN replaced r ON r.agent=t.other AND r.entry=" + alias +
+			".entry AND r.path=" + alias + ".path WHERE t.agent=" + alias + ".agent)"
 	}
-	for _, v := range found {
-		var is bool
-		if others := placed(twins, v.shelf); len(others) > 1 {
-			args := []any{v.entry[:], v.path}
-			for i := range others {
-				args = append(args, others[i].row)
-			}
-			marks := strings.TrimSuffix(strings.Repeat("?,", len(others)), ",")
-			err := ix.db.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM replaced WHERE entry=? AND path=? AND "+
-				"agent IN ("+marks+"))", args...).Scan(&is)
-			if err != nil {
-				return nil, err
-			}
-		}
-		if !is {
-			left = append(left, v)
-		}
+	return where
+}
+
+// isBeside selects the current versions beside which another stands that has a text. The table beside only says where
+// to look: what was replaced in another memory of the place is in it, too.
+func isBeside(on []shelf) string {
+	memory := "o.agent=v.agent"
+	if with, _ := twinned(on); with != "" {
+		memory = "o.agent IN (SELECT v.agent UNION ALL SELECT other FROM twin WHERE agent=v.agent)"
 	}
-	return left, nil
+	return "v.gone=0 AND (v.agent, v.path) IN (SELECT agent, path FROM beside) AND EXISTS(SELECT 1 FROM version o " +
+		"WHERE " + memory + " AND o.path=v.path AND o.id<>v.id AND o.gone=0 AND " + isCurrent(on, "o") + ")"
 }
 
 // currentAt are the current versions at a path in the memories of a place. A removal in one of them says nothing of
 // what another has.
 func (ix *Index) currentAt(ctx context.Context, place []shelf, path string) ([]*version, error) {
-	found, err := ix.versions(ctx, place, "v.path=? AND v.current=1 ORDER BY v.seq DESC, v.entry", path)
-	if err == nil {
-		found, err = ix.unreplaced(ctx, place, found)
-	}
+	found, err := ix.current(ctx, place, "v.path=? ORDER BY v.seq DESC, v.entry", path)
 	if err != nil || len(place) < 2 {
 		return found, err
 	}

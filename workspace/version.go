@@ -72,9 +72,9 @@ type version struct {
 	shelf         *shelf
 }
 
+// versionColumns are those of a version; whether it is current comes last, see isCurrent.
 const versionColumns = "v.id, v.agent, v.entry, v.path, v.kind, v.title, v.by, v.seq, v.at, v.expires, v.origin, " +
-	"v.gone, v.current, v.sealed, v.size, " +
-	"v.tags, v.fromagent, v.fromentry, v.proof, v.position"
+	"v.gone, v.sealed, v.size, v.tags, v.fromagent, v.fromentry, v.proof, v.position"
 
 func scanVersion(rows *sql.Rows) (*version, error) {
 	v := &version{}
@@ -82,8 +82,7 @@ func scanVersion(rows *sql.Rows) (*version, error) {
 	var tags string
 	var at, expires, position int64
 	err := rows.Scan(&v.id, &v.agent, &entry, &v.path, &v.kind, &v.title, &v.by, &v.seq, &at, &expires, &origin,
-		&v.gone, &v.current, &v.sealed, &v.size,
-		&tags, &agent, &cause, &v.check, &position)
+		&v.gone, &v.sealed, &v.size, &tags, &agent, &cause, &v.check, &position, &v.current)
 	v.entry, v.at, v.expires, v.position = hashOf(entry), perdure.Time(at), perdure.Time(expires),
 		perdure.Cursor(position)
 	copy(v.origin[:], origin)
@@ -96,14 +95,24 @@ func scanVersion(rows *sql.Rows) (*version, error) {
 	return v, err
 }
 
-// versions are the rows that a condition selects, each on its shelf.
+// versions are the rows that a condition selects, current or not, each on its shelf.
 func (ix *Index) versions(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
-	return ix.chosen(ctx, on, anyRows, where, args...)
+	return ix.chosen(ctx, on, selection(on, anyRows, where), args)
+}
+
+// current is versions, but of current ones alone.
+func (ix *Index) current(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	return ix.chosen(ctx, on, selection(on, anyRows, isCurrent(on, "v")+" AND "+where), args)
 }
 
 // numbered is versions for a condition that goes by the numbers of rows: those alone are read, and not all of a shelf.
 func (ix *Index) numbered(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
-	return ix.chosen(ctx, on, numberedRows, where, args...)
+	return ix.chosen(ctx, on, selection(on, numberedRows, where), args)
+}
+
+// currentNumbered is numbered, but of current ones alone.
+func (ix *Index) currentNumbered(ctx context.Context, on []shelf, where string, args ...any) ([]*version, error) {
+	return ix.chosen(ctx, on, selection(on, numberedRows, isCurrent(on, "v")+" AND "+where), args)
 }
 
 // How rows are found: by an index of their shelf, or, for which the plus keeps SQLite from one, by their numbers.
@@ -114,21 +123,23 @@ const (
 
 // selection is the statement that selects rows of shelves by a condition.
 func selection(on []shelf, by, where string) string {
+	with, _ := twinned(on)
 	marks := strings.TrimSuffix(strings.Repeat("?,", len(on)), ",")
-	return "SELECT " + versionColumns + " FROM version v WHERE " + by + " IN (" + marks + ") AND " + where
+	return with + "SELECT " + versionColumns + ", " + isCurrent(on, "v") + " FROM version v WHERE " + by + " IN (" +
+		marks + ") AND " + where
 }
 
-func (ix *Index) chosen(ctx context.Context, on []shelf, by, where string, args ...any) ([]*version, error) {
+func (ix *Index) chosen(ctx context.Context, on []shelf, text string, args []any) ([]*version, error) {
 	if len(on) == 0 {
 		return nil, nil
 	}
-	all := make([]any, 0, len(on)+len(args))
+	_, all := twinned(on)
 	byRow := map[int64]*shelf{}
 	for i := range on {
 		byRow[on[i].row] = &on[i]
 		all = append(all, on[i].row)
 	}
-	rows, err := ix.query(ctx, selection(on, by, where), append(all, args...)...)
+	rows, err := ix.query(ctx, text, append(all, args...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -220,9 +220,10 @@ func (w *Workspace) make(ctx context.Context, g perdure.Genesis) (*perdure.Agent
 type shelf struct {
 	row   int64
 	agent perdure.AgentID
-	role  string // of private notes
-	moved int64  // when something was last taken in of it
-	mine  bool   // the key of this home owns it
+	role  string  // of private notes
+	moved int64   // when something was last taken in of it
+	mine  bool    // the key of this home owns it
+	twins []int64 // the rows of other memories of the same place
 	Visibility
 }
 
@@ -341,7 +342,7 @@ func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
 		return cmp.Or(cmp.Compare(a.Tier.rank(), b.Tier.rank()), cmp.Compare(len(b.Scope), len(a.Scope)),
 			cmp.Compare(b2i(b.agent == r.agent), b2i(a.agent == r.agent)))
 	})
-	return seen, nil
+	return paired(seen), nil
 }
 
 func b2i(b bool) int {
