@@ -65,6 +65,9 @@ func (r *Reader) Open(ctx context.Context) (*Opening, error) {
 		return nil, err
 	}
 	o := &Opening{Role: r.role, StatePath: StatePath(r.role), Memories: len(shelves)}
+	if o.Notes, err = r.namesakes(ctx); err != nil {
+		return nil, err
+	}
 	if _, err := r.Node.Load(ctx, r.agent); err != nil { // it says why the role's own memory does not count
 		return nil, fmt.Errorf("open a session of %s: %w", r.role, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -80,8 +79,9 @@ func (w *Workspace) Owner() *Reader {
 	return &Reader{Workspace: w, by: w.Node.Key.Name, scope: cmp.Or(w.Scope, DefaultScope), only: w.Scope}
 }
 
-// As reads and writes as a role: the agent that this key made for it, asleep for life, or makes now. No other agent of
-// that name is taken for it: whoever may create agents would read what the role writes.
+// As reads and writes as a role: the agent that this key made for it, asleep for life, else the one that came from
+// another home and was admitted here, else one that it makes now. No other agent of that name is taken for it: whoever
+// may create agents would read what the role writes.
 func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := CheckRole(role); err != nil {
 		return nil, err
@@ -133,76 +133,6 @@ func (r *Reader) Scope() string { return r.scope }
 
 // Agent is the agent of the role; zero: the owner.
 func (r *Reader) Agent() perdure.AgentID { return r.agent }
-
-// roleGenesis is how an agent begins that stands for a role.
-func (w *Workspace) roleGenesis(role string) perdure.Genesis {
-	return perdure.Genesis{
-		Intent: perdure.Intent{Name: role, Kind: roleKind, Goal: "keeps the private notes and session summaries of " +
-			"the role " + role},
-		Charter: perdure.Charter{Scope: cmp.Or(w.Scope, DefaultScope)},
-	}
-}
-
-// keeperOf reads and writes as whoever keeps the notes of a name: its role or, where there is none and one agent of
-// this home works under the name, that agent, which would not read what a new role had.
-func (w *Workspace) keeperOf(ctx context.Context, name string) (*Reader, error) {
-	found, err := w.Index.called(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var works []*perdure.Agent
-	for _, id := range found {
-		a, err := w.Node.Load(ctx, id)
-		if err != nil || a.Fold().Charter.Owner != w.Node.Key.Key() {
-			continue
-		}
-		if Keeps(a.Fold().Intent.Kind) {
-			return w.As(ctx, name)
-		}
-		works = append(works, a)
-	}
-	if len(works) == 1 {
-		return w.For(ctx, works[0])
-	}
-	return w.As(ctx, name)
-}
-
-// roleAgent is the agent of a role. An index only finds it: whose it is, and that it counts, its memory says.
-func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent, error) {
-	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
-		return nil, err
-	}
-	found, err := w.Index.called(ctx, role)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range found {
-		a, err := w.Node.Load(ctx, id)
-		if err != nil {
-			continue // it does not count here
-		}
-		if f := a.Fold(); f.Charter.Owner != w.Node.Key.Key() || f.Intent.Kind != roleKind {
-			continue
-		}
-		if is, err := w.beganAs(ctx, id, role); err != nil || is {
-			return a, err
-		}
-	}
-	return w.make(ctx, w.roleGenesis(role))
-}
-
-// beganAs reports whether an agent began as that of a role: by nobody's delegation or fork, and for nothing else.
-func (w *Workspace) beganAs(ctx context.Context, id perdure.AgentID, role string) (bool, error) {
-	want := w.roleGenesis(role).Intent
-	for item, err := range w.Store.Entries(ctx, id, 0) {
-		if err != nil {
-			return false, err
-		}
-		g, ok := item.Content().(perdure.Genesis)
-		return ok && g.Lineage == nil && reflect.DeepEqual(g.Intent, want), nil
-	}
-	return false, nil
-}
 
 // make creates an agent that sleeps for life, and lists it.
 func (w *Workspace) make(ctx context.Context, g perdure.Genesis) (*perdure.Agent, error) {
