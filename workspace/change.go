@@ -236,8 +236,8 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 			"team, public", was.Path, was.Visibility))
 	}
 	if len(was.Beside) > 0 {
-		return nil, perdure.WithHint(&Conflict{was.Path, append([]perdure.Hash{was.Version}, was.Beside...)},
-			"bring the versions together first")
+		return nil, perdure.WithHint(&Conflict{Path: was.Path,
+			Current: append([]perdure.Hash{was.Version}, was.Beside...)}, "bring the versions together first")
 	}
 	if slices.Contains(was.Tags, MovedTag) && len(was.Links) > 0 {
 		if newPath != "" && newPath != was.Links[0] {
@@ -254,7 +254,8 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 	switch {
 	case err == nil && there.From != nil && *there.From == source: // this was done before, but for the link
 	case err == nil:
-		return nil, perdure.WithHint(&Conflict{there.Path, []perdure.Hash{there.Version}}, "choose another path for it")
+		return nil, perdure.WithHint(&Conflict{Path: there.Path, Current: []perdure.Hash{there.Version}, New: true},
+			"choose another path for it")
 	case !errors.Is(err, perdure.ErrNotFound):
 		return nil, err
 	default:

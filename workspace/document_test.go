@@ -31,8 +31,13 @@ func TestDocumentsAreWrittenOverWhatWasRead(t *testing.T) {
 			t.Errorf("a write over an old version: %v, want a conflict with %s", err, second.Version.Short())
 		}
 		if _, err := r.Write(t.Context(), workspace.Draft{Path: first.Path, Text: "x", New: true}); !errors.Is(err,
-			perdure.ErrConflict) {
+			perdure.ErrConflict) || !strings.Contains(err.Error(), "exists: version "+second.Version.String()) {
 			t.Errorf("a new document where one is: %v, want a conflict", err)
+		}
+		if _, err := r.Write(t.Context(), workspace.Draft{Path: "nothing.md", Text: "x",
+			Base: []perdure.Hash{first.Version}}); !errors.Is(err, perdure.ErrConflict) ||
+			!strings.Contains(err.Error(), "has no version to replace") {
+			t.Errorf("a version of nothing: %v, want a conflict", err)
 		}
 		got := w.read(r, "/memories/"+first.Path)
 		if got.Text != "It is one file, and fast.\n" || got.Version != second.Version ||

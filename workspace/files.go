@@ -108,7 +108,7 @@ func (r *Reader) file(ctx context.Context, path string) (*fileRef, *Document, er
 		err = noFile(&f)
 	}
 	if err == nil && len(d.Beside) > 0 {
-		err = &Conflict{f.shown, append([]perdure.Hash{d.Version}, d.Beside...)}
+		err = &Conflict{Path: f.shown, Current: append([]perdure.Hash{d.Version}, d.Beside...)}
 	}
 	return &f, d, err
 }
@@ -184,17 +184,32 @@ func (r *Reader) viewText(ctx context.Context, f *fileRef, d *Document, span []i
 		}
 		b.WriteString(":\n")
 		all := strings.Split(strings.TrimSuffix(one.Text, "\n"), "\n")
-		from, to := 1, len(all)
-		if len(span) == 2 {
-			if from = max(span[0], 1); span[1] >= from {
-				to = min(span[1], len(all))
-			}
+		from, to, err := spanned(span, len(all))
+		if err != nil {
+			return "", err
 		}
 		for n := from; n <= to; n++ {
 			fmt.Fprintf(&b, "%6d\t%s\n", n, all[n-1])
 		}
 	}
 	return b.String(), nil
+}
+
+// spanned is the first and the last of so many lines that a view asks for. An end beyond the last is the last.
+func spanned(span []int, lines int) (from, to int, err error) {
+	if len(span) == 0 {
+		return 1, lines, nil
+	}
+	if len(span) == 2 {
+		if from, to = max(span[0], 1), min(span[1], lines); span[1] == -1 {
+			to = lines
+		}
+	}
+	if len(span) != 2 || span[0] < 0 || from > to {
+		return 0, 0, told("Invalid `view_range` parameter: %v. It should be the first and the last line to show, "+
+			"within [1, %d]; -1 as the last is the end", span, lines)
+	}
+	return from, to, nil
 }
 
 func (r *Reader) create(ctx context.Context, c *FileCommand) (string, error) {
@@ -356,23 +371,59 @@ func (r *Reader) deleteFile(ctx context.Context, c *FileCommand) (string, error)
 
 func (r *Reader) renameFile(ctx context.Context, c *FileCommand) (string, error) {
 	from, _, err := r.file(ctx, c.OldPath)
-	if err != nil {
+	gone := errors.Is(err, perdure.ErrNotFound) && from != nil && !from.folder(r) // or it is a folder
+	if err != nil && !gone {
 		return "", err
 	}
-	to, err := r.ref(c.NewPath)
-	if err != nil {
-		return "", err
+	to, toErr := r.ref(c.NewPath)
+	if toErr != nil {
+		return "", toErr
 	}
 	if to.folder(r) {
 		return "", perdure.Invalid(fmt.Errorf("%s is a folder; name a file in it", to.shown))
 	}
-	if from.on.Tier != to.on.Tier {
-		_, err = r.Promote(ctx, from.path, &from.on, to.on, to.path)
+	if gone {
+		err = r.renameFolder(ctx, from, &to)
 	} else {
-		_, err = r.Rename(ctx, from.path, to.path, &from.on)
+		err = r.renameTo(ctx, from, from.path, &to, to.path)
 	}
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("Successfully renamed %s to %s", from.shown, to.shown), nil
+}
+
+// renameTo renames one file.
+func (r *Reader) renameTo(ctx context.Context, from *fileRef, path string, to *fileRef, newPath string) (err error) {
+	if from.on.Tier != to.on.Tier {
+		_, err = r.Promote(ctx, path, &from.on, to.on, newPath)
+	} else {
+		_, err = r.Rename(ctx, path, newPath, &from.on)
+	}
+	return err
+}
+
+// renameFolder renames the files of a folder, if none is in the way of another.
+func (r *Reader) renameFolder(ctx context.Context, from, to *fileRef) error {
+	docs, err := r.List(ctx, Listed{Prefix: from.path + "/", Visibility: &from.on, Limit: maxListed + 1})
+	switch {
+	case err != nil:
+		return err
+	case len(docs) == 0:
+		return noFile(from)
+	case len(docs) > maxListed:
+		return told("%s has more than %d files: rename folders in it one by one", from.shown, maxListed)
+	case strings.HasPrefix(to.path+"/", from.path+"/") && to.on == from.on:
+		return told("%s is in %s: a folder cannot be moved into itself", to.shown, from.shown)
+	}
+	there, err := r.List(ctx, Listed{Prefix: to.path + "/", Visibility: &to.on, Limit: 1})
+	if err == nil && len(there) > 0 {
+		err = told("The destination %s already exists.", to.shown)
+	}
+	for _, d := range docs {
+		if err == nil {
+			err = r.renameTo(ctx, from, d.Path, to, to.path+strings.TrimPrefix(d.Path, from.path))
+		}
+	}
+	return err
 }

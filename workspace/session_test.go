@@ -215,7 +215,20 @@ func TestTheSixFileCommands(t *testing.T) {
 		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/todo.md",
 			NewPath: "/memories/done/todo.md"}), "renamed")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories/todo.md"}), "does not exist")
-		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/done/todo.md",
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/done", NewPath: "/memories/done/deep"}),
+			"into itself")
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/done", NewPath: "/memories/over"}),
+			"renamed")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/over"}), "/memories/over/todo.md")
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/done", NewPath: "/memories/x"}),
+			"does not exist")
+		for _, span := range [][]int{{9, 10}, {3, 1}, {1}, {1, 2, 3}, {-1, 2}, {2, 0}} {
+			want(do(workspace.FileCommand{Command: "view", Path: "/memories/over/todo.md", ViewRange: span}), "Invalid")
+		}
+		for _, span := range [][]int{{3, 3}, {3, -1}, {3, 99}, {0, 3}} {
+			want(do(workspace.FileCommand{Command: "view", Path: "/memories/over/todo.md", ViewRange: span}), "3\t2\n")
+		}
+		want(do(workspace.FileCommand{Command: "rename", OldPath: "/memories/over/todo.md",
 			NewPath: "/memories/team/todo.md"}), "renamed")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories/team"}), "/memories/team/todo.md")
 		want(do(workspace.FileCommand{Command: "delete", Path: "/memories/team/todo.md"}), "deleted")

@@ -67,15 +67,19 @@ func ParsePart(s string) (Part, error) {
 type Conflict struct {
 	Path    string
 	Current []perdure.Hash // the versions to read, and to name as the base
+	New     bool           // it was to be new
 }
 
 func (c *Conflict) Error() string {
 	if len(c.Current) == 0 {
-		return c.Path + " was removed, or has not been written yet"
+		return c.Path + " has no version to replace: it was removed, or has not been written yet"
 	}
 	names := make([]string, len(c.Current))
 	for i, h := range c.Current {
 		names[i] = h.String()
+	}
+	if c.New {
+		return c.Path + " exists: version " + strings.Join(names, ", ")
 	}
 	if len(names) == 1 {
 		return c.Path + " has another current version, " + names[0]
@@ -93,7 +97,19 @@ func conflict(path string, current []*version) error {
 	for _, v := range current {
 		c.Current = append(c.Current, v.entry)
 	}
+	if len(c.Current) == 0 {
+		return perdure.WithHint(c, "write it without a base; its earlier versions: perdure doc history "+path)
+	}
 	return perdure.WithHint(c, "read what is there, bring both together, and write it with that as the base")
+}
+
+// exists is the error for a document that was to be new.
+func exists(path string, current []*version) error {
+	c := &Conflict{Path: path, New: true}
+	for _, v := range current {
+		c.Current = append(c.Current, v.entry)
+	}
+	return perdure.WithHint(c, "choose another path; or read it, and write it with its version as the base")
 }
 
 // Write writes a version of a document: over the versions it rests on, else in the scope of who writes, or that the
@@ -285,7 +301,7 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
 	switch {
 	case d.New && len(living) > 0:
-		return nil, conflict(path, living)
+		return nil, exists(path, living)
 	case d.Base == nil && len(living) > 1:
 		return nil, conflict(path, living)
 	case d.Base != nil && !sameVersions(d.Base, living):
