@@ -163,8 +163,8 @@ func Imported(w io.Writer, v *imports.Imported, note Note) error {
 
 // wouldBe are what becomes of files as what a sync would do.
 var wouldBe = map[string]string{files.Taken: "take", files.Conflict: "merge", files.Written: "write",
-	files.Removed: "remove", files.Deleted: "delete", files.PutBack: "put back", files.Refused: "refuse",
-	files.Waits: "wait for"}
+	files.Removed: "remove", files.Deleted: "delete", files.Renamed: "rename", files.PutBack: "put back",
+	files.Refused: "refuse", files.Waits: "wait for"}
 
 // Synced says what a sync of a folder did, or would do; else that all is as still says.
 func Synced(w io.Writer, r *files.Report, still string, note Note) error {

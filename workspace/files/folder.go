@@ -191,8 +191,18 @@ func (f *Folder) own() error {
 	if err != nil {
 		return err
 	}
-	return f.tree.create(ownerName, string(b)+"\n")
+	if err := f.tree.create(ownerName, string(b)+"\n"); err != nil {
+		return err
+	}
+	if there, err := f.tree.root.Lstat(ignoreName); there != nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody else's, who decides what git sees
+	}
+	return f.tree.create(ignoreName, ignored)
 }
+
+// ignored keeps what is of this machine alone out of what git shows and adds, and itself.
+const ignored = "# of perdure files: what is about this machine alone\n/" + ignoreName + "\n/" + ownerName + "\n*" +
+	partExt + "\n"
 
 // unused refuses a folder that somebody else uses.
 func (f *Folder) unused(known bool) error {

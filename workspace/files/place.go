@@ -12,6 +12,7 @@ import (
 const (
 	markerName   = ".perdure-folder" // says whose memory a folder is
 	ownerName    = ".perdure-owner"  // says which store it belongs to, here: it is not committed
+	ignoreName   = ".gitignore"
 	progressName = "progress.txt"
 	errorsName   = "ERRORS.md"
 	learnedName  = "LEARNINGS.md"

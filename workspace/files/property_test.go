@@ -159,6 +159,26 @@ func (p *play) edits(i int, name string) {
 	p.say("person %d edits %s: %q", i, name, lines)
 }
 
+// renames gives a file another name, or its old one back, unless that is taken.
+func (p *play) renames(i int) {
+	who, name := p.people[i], names[1+p.r.IntN(2)]
+	other := strings.TrimSuffix(name, ".md") + "-too.md"
+	if p.r.IntN(3) == 0 {
+		name, other = other, name
+	}
+	if _, err := os.Stat(who.file(name)); err != nil {
+		return
+	}
+	if _, err := os.Stat(who.file(other)); err == nil {
+		return
+	}
+	if err := os.Rename(who.file(name), who.file(other)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.dirty[i] = nil
+	p.say("person %d renames %s to %s", i, name, other)
+}
+
 // syncs syncs the folder of a person; it may crash, and the person may write in the middle of it.
 func (p *play) syncs(i int, calm bool) *Report {
 	who := p.people[i]
@@ -331,6 +351,9 @@ func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 				p.people[0].Git, kinds = true, 5
 			}
 			for n := range 30 {
+				if seed%5 < 2 && n%4 == 3 {
+					p.renames(int(seed % 2))
+				}
 				if seed%3 == 0 && (n == 8 || n == 20) {
 					p.restores()
 				}

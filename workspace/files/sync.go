@@ -20,6 +20,7 @@ const (
 	Written  = "written"  // it shows what memory says now
 	Removed  = "removed"  // its document is gone, so it is
 	Deleted  = "deleted"  // its document was removed, as the file was
+	Renamed  = "renamed"  // its document was renamed, as the file was
 	PutBack  = "put-back" // it was removed, and its document was not
 	Refused  = "refused"  // what a person changed cannot be in memory; the file stays as it is
 	Waits    = "waits"    // it is being written; the next sync looks at it
@@ -261,6 +262,9 @@ func (s *syncing) add(file, status, why string) {
 
 // all syncs every file, the pages last: they follow from the others.
 func (s *syncing) all(ctx context.Context) error {
+	if err := s.renames(ctx); err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(s.sources))
 	for _, pages := range []bool{false, true} {
 		if pages {

@@ -151,7 +151,11 @@ func width(s string) int {
 	return n
 }
 
-// Stamp is a list with a stamp behind each box that is ticked in it, was not in an earlier form of it, and has none.
+// ours is the stamp that Stamp puts behind a box.
+var ours = regexp.MustCompile(`\s*\(done \d{4}-\d{2}-\d{2}\)$`)
+
+// Stamp is a list with a stamp behind each box that is ticked in it, was not in an earlier form of it, and has none. A
+// box that was ticked and is not any more loses that stamp.
 func Stamp(was, now []byte, stamped string) []byte {
 	before := map[string]bool{} // what was ticked
 	known := map[string]bool{}
@@ -162,10 +166,14 @@ func Stamp(was, now []byte, stamped string) []byte {
 	var out []byte
 	from := 0
 	for _, b := range lined(now) {
-		if !b.ticked || b.stamped || !known[b.words] || before[b.words] {
+		switch {
+		case b.ticked && !b.stamped && known[b.words] && !before[b.words]:
+			out = append(append(out, now[from:b.end]...), " ("+stamped+")"...)
+		case !b.ticked && before[b.words] && b.bare < b.end:
+			out = append(out, now[from:b.bare]...)
+		default:
 			continue
 		}
-		out = append(append(out, now[from:b.end]...), " ("+stamped+")"...)
 		from = b.end
 	}
 	return append(out, now[from:]...)
@@ -176,6 +184,7 @@ type boxLine struct {
 	words   string
 	ticked  bool
 	stamped bool
+	bare    int // where the line ends without our stamp
 	end     int // of the line
 }
 
@@ -192,7 +201,7 @@ func lined(src []byte) []boxLine {
 			words := text[m[6]:m[7]]
 			plain := strings.TrimSpace(stamp.ReplaceAllString(words, ""))
 			all = append(all, boxLine{words: plain, ticked: text[m[4]:m[5]] != " ", stamped: plain != words,
-				end: at + m[7]})
+				bare: at + m[6] + len(ours.ReplaceAllString(words, "")), end: at + m[7]})
 		}
 		at += len(line)
 	}

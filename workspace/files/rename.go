@@ -1,0 +1,121 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// renames finds files that a person gave another name, one by one or with their folder, and renames their documents:
+// the text is gone at one path, and stands at another where nothing was. Else memory would have it twice. What is not
+// the only one with its text, nor with its name, is no rename; neither is what went to other readers.
+func (s *syncing) renames(ctx context.Context) error {
+	came, err := s.came(ctx)
+	if err != nil || len(came) == 0 { // the usual
+		return err
+	}
+	went := map[string][]string{}
+	for file, r := range s.records {
+		if _, ok := s.sources[file].(*document); !ok || r.base == nil || r.incoming != nil || r.outgoing != nil ||
+			r.lost || came[*r.base] == nil {
+			continue
+		}
+		if there, err := s.tree.read(file); err == nil && there == nil {
+			went[*r.base] = append(went[*r.base], file)
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(went)) {
+		for from, to := range pairs(went[text], came[text]) {
+			if err := s.rename(ctx, from, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// came are files that memory has nothing of, by their texts.
+func (s *syncing) came(ctx context.Context) (map[string][]string, error) {
+	came := map[string][]string{}
+	for file, src := range s.sources {
+		_, ok := src.(*document)
+		if r := s.records[file]; !ok || r != nil && (r.base != nil || r.incoming != nil || r.outgoing != nil) ||
+			s.listing[file] != nil || s.parts[file] {
+			continue
+		}
+		there, err := s.tree.read(file)
+		if err != nil || there == nil {
+			continue // whoever syncs it says what is wrong
+		}
+		if _, _, ok, err := src.now(ctx); err != nil || ok {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		came[there.text] = append(came[there.text], file)
+	}
+	return came, nil
+}
+
+// pairs are the old and new names of files with one text: of a single one, or of those whose last part stayed.
+func pairs(went, came []string) map[string]string {
+	if len(went) == 1 && len(came) == 1 {
+		return map[string]string{went[0]: came[0]}
+	}
+	byName := func(files []string) map[string][]string {
+		all := map[string][]string{}
+		for _, f := range files {
+			all[path.Base(f)] = append(all[path.Base(f)], f)
+		}
+		return all
+	}
+	all, to := map[string]string{}, byName(came)
+	for name, from := range byName(went) {
+		if len(from) == 1 && len(to[name]) == 1 {
+			all[from[0]] = to[name][0]
+		}
+	}
+	return all
+}
+
+// rename renames the document of a file, and remembers what a person has seen of it. Where that is refused, both files
+// are synced as they are.
+func (s *syncing) rename(ctx context.Context, from, to string) error {
+	old, next := s.sources[from].(*document), s.sources[to].(*document)
+	if old.on != next.on {
+		return nil
+	}
+	if !s.looks {
+		_, err := s.person().Rename(ctx, old.path, next.path, &old.on)
+		if errors.Is(err, perdure.ErrConflict) || errors.Is(err, perdure.ErrNotFound) || s.isAbout(err) {
+			return nil
+		}
+		if err == nil {
+			err = s.at("renamed")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r := s.records[from]
+	moved := &record{path: to, base: r.base, versions: r.versions}
+	s.records[to], s.records[from] = moved, &record{path: from}
+	delete(s.listing, from)
+	delete(s.current, from)
+	s.add(to, Renamed, "from "+from)
+	if s.looks {
+		delete(s.sources, from)
+		delete(s.sources, to)
+		s.report.Files++
+		return nil
+	}
+	if err := s.State.keep(ctx, s.id, moved); err != nil {
+		return err
+	}
+	return s.State.forget(ctx, s.id, from)
+}
