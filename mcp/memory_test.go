@@ -171,7 +171,7 @@ func TestClientsRemember(t *testing.T) {
 			"text": "Go compiles fast."})
 		want(wrote, "decisions/use-go.md")
 		want(c.said("document_write", map[string]any{"path": "decisions/use-go.md", "text": "No."}),
-			"another current version")
+			"exists: version")
 		want(c.said("document_write", map[string]any{"path": "decisions/use-go.md", "text": "And links.",
 			"append": true}), "version")
 		want(c.said("document_read", map[string]any{"path": "decisions/use-go.md"}), "And links.")

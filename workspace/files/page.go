@@ -170,7 +170,7 @@ func (f *Folder) progress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	last, err := f.deeds(ctx, "failing=0 AND told<>'"+sessionEdited+"'", 1)
+	last, err := f.lastDone(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -188,12 +188,7 @@ func (f *Folder) progress(ctx context.Context) (string, error) {
 		outcome = "open"
 	}
 	part(activeHead, active, "", outcome, next)
-	if len(last) > 0 {
-		d := last[0]
-		part(lastHead, d.what, d.files, d.told+", "+stampOf(d.at), active)
-	} else {
-		part(lastHead, "", "", "", active)
-	}
+	part(lastHead, last.what, last.files, last.told, active)
 	b.WriteString(blockersHead + "\n")
 	for _, line := range blockers {
 		b.WriteString("- " + line + "\n")
@@ -203,6 +198,44 @@ func (f *Folder) progress(ctx context.Context) (string, error) {
 	}
 	b.WriteString("\n")
 	return b.String(), nil
+}
+
+// done is something that was completed, as progress.txt says it.
+type done struct{ what, files, told string }
+
+// lastDone is what was completed last: a deed, or a task that somebody ticked since. A stamp says the day alone: of one
+// day, the deed was last if the list was not written after it.
+func (f *Folder) lastDone(ctx context.Context) (d done, err error) {
+	deeds, err := f.deeds(ctx, "failing=0 AND told<>'"+sessionEdited+"'", 1)
+	if err != nil {
+		return d, err
+	}
+	if len(deeds) > 0 {
+		d = done{deeds[0].what, deeds[0].files, deeds[0].told + ", " + stampOf(deeds[0].at)}
+	}
+	src := f.list(tasksName)
+	doc, text, err := src.read(ctx)
+	if doc == nil || err != nil {
+		return d, err
+	}
+	list, err := tasks.Parse(tasksName, []byte(text))
+	if err != nil {
+		return d, nil // it is no list now
+	}
+	if t := list.Last(); t != nil && (len(deeds) == 0 || doc.Time > deeds[0].at &&
+		t.Day >= deeds[0].at.Go().Local().Format(time.DateOnly)) {
+		d = done{view.OneLine(t.Title, maxLine), "", doneOn(t)}
+	}
+	return d, nil
+}
+
+// doneOn says when a task was done.
+func doneOn(t *tasks.Task) string { return "done, " + t.Day }
+
+// list is one of the role's lists of tasks.
+func (f *Folder) list(name string) document {
+	return document{f, spot{workspace.PrivatePath(f.plan.role, name),
+		workspace.Visibility{Tier: workspace.Private, Scope: f.plan.scope}}}
 }
 
 func or(s string) string {
@@ -216,8 +249,7 @@ func or(s string) string {
 func (f *Folder) saidOfTasks(ctx context.Context) (map[string]bool, error) {
 	said := map[string]bool{"outcome: open": true}
 	for _, name := range []string{tasksName, "prd.json", featuresName} {
-		d := document{f, spot{workspace.PrivatePath(f.plan.role, name),
-			workspace.Visibility{Tier: workspace.Private, Scope: f.plan.scope}}}
+		d := f.list(name)
 		text, _, _, err := d.now(ctx)
 		if err != nil {
 			return nil, err
@@ -228,7 +260,8 @@ func (f *Folder) saidOfTasks(ctx context.Context) (map[string]bool, error) {
 		}
 		for _, t := range list.Tasks {
 			title := view.OneLine(t.Title, maxLine)
-			said["what: "+title], said["next: "+title] = true, true
+			said["what: "+title], said["next: "+title], said["- "+title] = true, true, true
+			said["outcome: "+doneOn(&t)] = true
 		}
 	}
 	return said, nil
@@ -237,8 +270,7 @@ func (f *Folder) saidOfTasks(ctx context.Context) (map[string]bool, error) {
 // tasksOpen are the first two tasks that are not done.
 func (f *Folder) tasksOpen(ctx context.Context) (first, second string, err error) {
 	for _, name := range []string{tasksName, "prd.json", featuresName} {
-		d := document{f, spot{workspace.PrivatePath(f.plan.role, name),
-			workspace.Visibility{Tier: workspace.Private, Scope: f.plan.scope}}}
+		d := f.list(name)
 		text, _, ok, err := d.now(ctx)
 		if err != nil {
 			return "", "", err
@@ -252,7 +284,7 @@ func (f *Folder) tasksOpen(ctx context.Context) (first, second string, err error
 		}
 		for _, t := range list.Tasks {
 			switch {
-			case t.Done:
+			case t.Done || t.Blocked():
 			case first == "":
 				first = view.OneLine(t.Title, maxLine)
 			default:
@@ -266,7 +298,7 @@ func (f *Folder) tasksOpen(ctx context.Context) (first, second string, err error
 	return first, second, nil
 }
 
-// blockers are what waits for a person.
+// blockers are what waits for a person, and tasks that are not done under a heading that says that they are blocked.
 func (f *Folder) blockers(ctx context.Context) ([]string, error) {
 	a, err := f.Reader.Node.Load(ctx, f.Reader.Agent())
 	if err != nil {
@@ -283,6 +315,18 @@ func (f *Folder) blockers(ctx context.Context) ([]string, error) {
 			line += " (" + view.OneLine(w.Answer, maxLine) + ")"
 		}
 		all = append(all, line)
+	}
+	src := f.list(tasksName)
+	text, _, _, err := src.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if list, err := tasks.Parse(tasksName, []byte(text)); err == nil { // else it is no list now
+		for _, t := range list.Tasks {
+			if !t.Done && t.Blocked() {
+				all = append(all, view.OneLine(t.Title, maxLine))
+			}
+		}
 	}
 	return all, nil
 }

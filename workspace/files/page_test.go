@@ -58,6 +58,35 @@ func TestLearningsAreOnePageOfManyDocuments(t *testing.T) {
 	p.still()
 }
 
+// What somebody ticked last, and what the list says is blocked, is in progress.txt.
+func TestProgressSaysWhatWasTickedAndWhatIsBlocked(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	const list = "# Now\n\n- [x] zero (done 2020-01-02)\n- [ ] one\n- [ ] two\n\n# Blocked\n\n- [ ] wait for paint\n"
+	p.write("agents/coder/TASKS.md", list)
+	p.session("Built the boat")
+	p.sync()
+	if text := p.texts()[progressName]; !strings.Contains(text, "LAST COMPLETED\nwhat: Built the boat\n") ||
+		!strings.Contains(text, "BLOCKERS\n- wait for paint\n") || !strings.Contains(text, "next: two\n") {
+		t.Errorf("got\n%s", text)
+	}
+	p.save("TASKS.md", strings.Replace(list, "[ ] one", "[x] one", 1))
+	p.sync()
+	text := p.texts()[progressName]
+	if want := "LAST COMPLETED\nwhat: one\nfiles: -\noutcome: done, " + strings.TrimPrefix(p.stamp(),
+		"done ") + "\n"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+	p.save(progressName, strings.Replace(text, "ACTIVE", "- wait for paint\nACTIVE", 1))
+	p.save("TASKS.md", "- [ ] wait for paint\n- [x] one\n- [ ] two\n")
+	p.sync()
+	if text := p.texts()[progressName]; !strings.HasSuffix(text, "BLOCKERS\n- none\n\nNOTES\n") ||
+		!strings.Contains(text, "ACTIVE\nwhat: wait for paint\n") {
+		t.Errorf("got\n%s", text)
+	}
+	p.still()
+}
+
 // A session that ends is in progress.txt, and its summary a file.
 func TestSessionsAreFiles(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,9 @@ var box = regexp.MustCompile(`^([ \t]*)(?:[-*+]|\d{1,9}[.)]) \[([ xX])\][ \t]+(.
 var stamp = regexp.MustCompile(`(?:\s*(?:<!--.*?-->|✅.*|@done(?:\([^)]*\))?|` +
 	`\((?:done|completed|finished)?:?\s*\d{4}-\d{2}-\d{2}[^()]*\)|(?:—|--?)\s*(?:done\s*)?\d{4}-\d{2}-\d{2}\S*))+\s*$`)
 
+// day is the day in a stamp.
+var day = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+
 // boxes are what a file is read into.
 type boxes struct {
 	list   *List
@@ -61,8 +64,12 @@ func (p *boxes) box(text string, m []int, at, number int) {
 	if title == "" {
 		title = strings.TrimSpace(text[m[6]:m[7]])
 	}
-	p.list.Tasks = append(p.list.Tasks, Task{Title: title, Under: strings.Join(under, " / "), Line: number,
-		Done: text[m[4]:m[5]] != " ", at: at + m[4], to: at + m[5]})
+	t := Task{Title: title, Under: strings.Join(under, " / "), Line: number, Done: text[m[4]:m[5]] != " ",
+		at: at + m[4], to: at + m[5]}
+	if t.Done {
+		t.Day = day.FindString(stamp.FindString(text[m[6]:m[7]]))
+	}
+	p.list.Tasks = append(p.list.Tasks, t)
 	p.indent, p.parent = append(p.indent, indent), append(p.parent, parent)
 	p.open = append(p.open, len(p.list.Tasks)-1)
 }
@@ -133,6 +140,23 @@ func (p *boxes) done() *List {
 		return edits
 	}
 	return p.list
+}
+
+// Last is the task that was done last, by the days of stamps; of one day, the last in the list. Nil: none says when.
+func (l *List) Last() (last *Task) {
+	for i := range l.Tasks {
+		if t := &l.Tasks[i]; t.Done && t.Day != "" && (last == nil || t.Day >= last.Day) {
+			last = t
+		}
+	}
+	return last
+}
+
+// Blocked reports whether a list has a task under a heading that says so.
+func (t *Task) Blocked() bool {
+	return slices.ContainsFunc(strings.Split(t.Under, " / "), func(head string) bool {
+		return strings.EqualFold(head, "blocked") || strings.EqualFold(head, "blockers")
+	})
 }
 
 // width is how far a line is indented.

@@ -21,6 +21,7 @@ type Task struct {
 	Text  string `json:"text,omitempty"` // everything the list says about it
 	Under string `json:"under,omitempty"`
 	Done  bool   `json:"done"`
+	Day   string `json:"day,omitempty"` // when it was done, as its stamp says
 	Line  int    `json:"line"`
 
 	key string // the id that the file gives it
