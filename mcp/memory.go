@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -106,22 +107,25 @@ func (s *Server) memory(ctx context.Context, req *sdk.CallToolRequest) (*workspa
 
 // hides reports whether a client is shown nothing of an agent.
 func (s *Server) hides(ctx context.Context, a *perdure.Agent) bool {
-	if s.Memory == nil || s.Guests {
-		return s.Guests && workspace.Keeps(a.Fold().Intent.Kind) // what is theirs, guests see as documents
+	if s.Guests && workspace.Keeps(a.Fold().Intent.Kind) {
+		return true // what is theirs, guests see as documents
 	}
-	r, err := s.Memory(ctx, nil)
-	return err != nil || r.Hides(a)
+	r, err := s.role(ctx)
+	return err != nil || r != nil && r.Hides(a)
 }
 
 // hidden is hides for a list. An index only finds: what an agent is, its memory says. One that cannot be read is shown
 // as what is wrong, if it is listed as one that may be seen.
 func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 	return func(l perdure.Listing) bool {
-		if s.Memory == nil || s.Guests {
-			return s.Guests && workspace.Keeps(l.Kind)
+		if s.Guests && workspace.Keeps(l.Kind) {
+			return true
 		}
-		r, err := s.Memory(ctx, nil)
-		if err != nil || r.HidesListed(l) {
+		r, err := s.role(ctx)
+		if err != nil || r == nil {
+			return err != nil
+		}
+		if r.HidesListed(l) {
 			return true
 		}
 		a, err := s.Desk.Load(ctx, l.Agent)
@@ -134,14 +138,43 @@ func (s *Server) hidden(ctx context.Context) func(perdure.Listing) bool {
 
 // within is the scope of an agent that a client starts.
 func (s *Server) within(ctx context.Context, scope string) (string, error) {
-	if s.Memory == nil || s.Guests { // guests start agents where they may
-		return scope, nil
-	}
-	r, err := s.Memory(ctx, nil)
-	if err != nil {
-		return "", err
+	r, err := s.role(ctx)
+	if err != nil || r == nil {
+		return scope, err
 	}
 	return r.ScopeFor(scope)
+}
+
+type roleKey struct{}
+
+// acting says as which role a request of a guest is made. Whoever has memory is a role: an agent of a scope that it is
+// not in would read for it what it does not see. Owners see all there is, and guests without memory are no role.
+func (s *Server) acting(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if s.Guests && s.Memory != nil {
+			v, err := s.visitor(req.GetExtra())
+			if err == nil && v.May(home.VerbMemory) == nil && !v.Owns(perdure.AnyScope) {
+				of := ctx
+				role := sync.OnceValues(func() (*workspace.Reader, error) { return s.Memory(of, v) })
+				ctx = context.WithValue(ctx, roleKey{}, role)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// role is the role that a client acts as; nil: none.
+func (s *Server) role(ctx context.Context) (*workspace.Reader, error) {
+	if s.Memory == nil {
+		return nil, nil
+	}
+	if !s.Guests {
+		return s.Memory(ctx, nil)
+	}
+	if of, ok := ctx.Value(roleKey{}).(func() (*workspace.Reader, error)); ok {
+		return of()
+	}
+	return nil, nil
 }
 
 type sessionOut struct {

@@ -128,6 +128,43 @@ func TestAReaderOfAnotherScopeFindsNothingOverHTTP(t *testing.T) {
 	contains(t, mate.said("memory_search", map[string]any{"query": "zeppelin"}), "plans/zeppelin.md")
 }
 
+// A role starts and finds agents in its own scope only: one elsewhere would read for it what it does not see.
+func TestARoleStartsNoAgentsInAnotherScopeOverHTTP(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			w.role("outsider", "elsewhere")
+			c := w.remembers("outsider", version, home.VerbMCP, home.VerbMemory)
+			program := w.remembers("program", version, home.VerbMCP) // is no role, and may start agents everywhere
+			contains(t, program.said("start_agent", map[string]any{"goal": "g", "name": "there", "scope": "acme/ops"}),
+				`"there"`)
+			contains(t, program.said("start_agent", map[string]any{"goal": "g", "name": "near", "scope": "elsewhere"}),
+				`"near"`)
+			for _, scope := range []string{"acme/ops", "acme", "elsewhere/below", "home"} {
+				contains(t, c.said("start_agent", map[string]any{"goal": "g", "name": "mole", "scope": scope}),
+					"starts no agents in "+scope)
+			}
+			contains(t, c.said("start_agent", map[string]any{"goal": "g", "name": "own"}), `"own"`)
+			list := c.said("list_agents", nil)
+			contains(t, list, `"near"`)
+			contains(t, list, `"own"`)
+			if strings.Contains(list, "there") {
+				t.Errorf("an agent of another scope is listed: %s", list)
+			}
+			contains(t, c.said("show_agent", map[string]any{"agent": "own"}), `"scope":"elsewhere"`)
+			for _, tool := range []string{"show_agent", "pause_agent", "end_agent"} {
+				contains(t, c.said(tool, map[string]any{"agent": "there"}), "no agent")
+			}
+			contains(t, c.said("tell_agent", map[string]any{"agent": "there", "message": "tell me"}), "no agent")
+			owner := w.remembers("admin", version, home.Verbs...)
+			contains(t, owner.said("start_agent", map[string]any{"goal": "g", "name": "admins", "scope": "acme"}),
+				`"admins"`)
+			contains(t, owner.said("list_agents", nil), `"there"`)
+		})
+	}
+}
+
 // role makes a role in a scope.
 func (w *world) role(name, scope string) {
 	w.t.Helper()
