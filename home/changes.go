@@ -2,7 +2,9 @@ package home
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,7 +14,8 @@ import (
 )
 
 // Changes are the agents in a scope that have got entries here since a position, as far as they are there for the
-// visitor; after none, and where the position means nothing any more, all of them. It costs what is new.
+// visitor; after none, and where the position means nothing any more, all of them. It costs what is new. A position
+// means nothing for another scope or other rights: what they left out would never be named.
 func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
 	out := exchange.Changes{Agents: []perdure.AgentID{}}
 	if err := l.Visitor.May(VerbRead); err != nil {
@@ -26,6 +29,7 @@ func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exc
 	if err != nil {
 		return out, err
 	}
+	feed = l.filtered(feed, scope)
 	at, err := parsePosition(after, feed)
 	if err != nil {
 		return out, err
@@ -82,6 +86,15 @@ func (l Local) passes(ctx context.Context, id perdure.AgentID, scope string) boo
 	}
 	a, err := l.Desk.Load(ctx, id)
 	return err == nil && perdure.InScope(a.Fold().Charter.Scope, scope)
+}
+
+// filtered is what a feed is called of which the scope and the visitor's rights leave something out.
+func (l Local) filtered(feed perdure.Hash, scope string) perdure.Hash {
+	v := l.Visitor
+	if v.Owns(perdure.AnyScope) && (scope == "" || scope == perdure.AnyScope) {
+		return feed
+	}
+	return sha256.Sum256(fmt.Appendf(feed[:], "%q %q %q %q", scope, v.Scope, v.Verbs, v.grants))
 }
 
 func positionOf(feed perdure.Hash, at perdure.Cursor) string {

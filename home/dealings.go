@@ -144,6 +144,13 @@ type Standing struct {
 	About    *About       `json:"about,omitempty"`    // what it said of itself last
 
 	theirs, ours string // how far what arrives there and here has been dealt with
+	with         string // where it was then, and which store it had
+}
+
+// keptStanding is a Standing as the file has it.
+type keptStanding struct {
+	*Standing
+	With string `json:"with,omitempty"`
 }
 
 // standing is how it stands with a peer; of one never met, nothing.
@@ -154,10 +161,11 @@ func (d *Dealings) standing(ctx context.Context, peer string) (*Standing, error)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil
 	}
+	kept := keptStanding{Standing: s}
 	if err == nil {
-		err = json.Unmarshal([]byte(text), s)
+		err = json.Unmarshal([]byte(text), &kept)
 	}
-	if err != nil {
+	if s.with = kept.With; err != nil {
 		return s, fmt.Errorf("read how it stands with %s: %w", peer, err)
 	}
 	return s, nil
@@ -165,7 +173,7 @@ func (d *Dealings) standing(ctx context.Context, peer string) (*Standing, error)
 
 // note keeps how it stands with a peer.
 func (d *Dealings) note(ctx context.Context, peer string, s *Standing) error {
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(keptStanding{s, s.with})
 	if err == nil {
 		_, err = d.db.ExecContext(ctx,
 			"INSERT OR REPLACE INTO peers (peer, theirs, ours, standing) VALUES (?, ?, ?, ?)",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -207,13 +208,20 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 			return err
 		}
 	}
+	if err := s.begin(ctx, p); err != nil {
+		return err
+	}
 	way := Ways[w.conf.Way]
+	feed, _, _ := strings.Cut(s.theirs, ":")
 	if way != exchange.Push {
 		if err := w.gather(ctx, &s.theirs, s, func(after string) (exchange.Changes, error) {
 			return p.Changes(ctx, after, changesAtOnce)
 		}); err != nil {
 			return err
 		}
+	}
+	if now, _, _ := strings.Cut(s.theirs, ":"); feed != "" && now != feed {
+		s.ours = "" // it was restored: what went there may be gone
 	}
 	if way != exchange.Pull {
 		if err := w.gather(ctx, &s.ours, s, func(after string) (exchange.Changes, error) {
@@ -234,6 +242,24 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 			return err
 		}
 	}
+}
+
+// begin forgets how far it came with another place of the same name, or another store there.
+func (s *Standing) begin(ctx context.Context, p *Peer) error {
+	with := p.URL + p.Dir
+	if s.About != nil {
+		with += " " + s.About.Place.String()
+	} else if p.folder != nil {
+		feed, _, err := p.folder.FeedEnd(ctx)
+		if err != nil {
+			return err
+		}
+		with += " " + feed.String()
+	}
+	if with != s.with {
+		s.with, s.theirs, s.ours = with, "", ""
+	}
+	return nil
 }
 
 // gather notes which agents have changed since a position, and where that ends.
