@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/view"
@@ -231,12 +230,7 @@ func seenRune(r rune) (string, int) {
 }
 
 // cells is how many columns a character takes.
-func cells(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	return runeColumns(r)
-}
+func cells(r rune) int { return runeColumns(r, 0) }
 
 // control says something to the terminal itself.
 func (s *Screen) control(sequence string) {

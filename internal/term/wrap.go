@@ -2,7 +2,10 @@ package term
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	eastasian "golang.org/x/text/width"
 
 	"github.com/perdure/perdure/view"
 )
@@ -155,29 +158,50 @@ const minRoom = 16
 
 // breakAt parts text where it fills a width; at least one rune goes first.
 func breakAt(text string, width int) (head, rest string) {
-	used := 0
+	used, last := 0, 0
 	for i, r := range text {
-		w := runeColumns(r)
+		w := runeColumns(r, last)
 		if i > 0 && used+w > width {
 			return text[:i], text[i:]
 		}
-		used += w
+		if used += w; w > 0 {
+			last = w
+		}
 	}
 	return text, ""
 }
 
+// Columns is how many columns a text takes.
 func Columns(s string) (n int) {
+	last := 0
 	for _, r := range s {
-		n += runeColumns(r)
+		w := runeColumns(r, last)
+		if n += w; w > 0 {
+			last = w
+		}
 	}
 	return n
 }
 
-// runeColumns is how many columns a rune may take: two, to be sure, for scripts and signs that are wide.
-func runeColumns(r rune) int {
-	if r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
-		r <= 0xfaff ||
-		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f000) {
+// pictured asks for the sign before it as a picture, which is wide.
+const pictured = '\ufe0f'
+
+// runeColumns is how many columns a rune takes after one that takes so many: two for scripts and signs that are wide,
+// none for what goes onto the sign before it.
+func runeColumns(r rune, after int) int {
+	switch {
+	case r == pictured && after == 1:
+		return 1
+	case r >= 0x1f3fb && r <= 0x1f3ff && after == 2: // the tone of a skin
+		return 0
+	case r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r < 0x1100:
+		return 1
+	case r >= 0x1f000:
+		return 2
+	}
+	if k := eastasian.LookupRune(r).Kind(); k == eastasian.EastAsianWide || k == eastasian.EastAsianFullwidth {
 		return 2
 	}
 	return 1

@@ -43,3 +43,13 @@ func TestAFlagIsToldWithoutGo(t *testing.T) {
 		t.Error("another error is left as it is")
 	}
 }
+
+// Signs that are wide take two columns, wherever they are in Unicode, and what goes onto a sign takes none.
+func TestColumnsOfSigns(t *testing.T) {
+	for text, want := range map[string]int{"plain": 5, "日本": 4, "✅ done": 7, "🎉": 2, "⭐": 2, "❤": 1, "❤\ufe0f": 2,
+		"🏔\ufe0f": 2, "👍🏽": 2, "e\u0301": 1, "한국": 4, "→ …": 3, "ｆｕｌｌ": 8} {
+		if got := Columns(text); got != want {
+			t.Errorf("%q takes %d columns, want %d", text, got, want)
+		}
+	}
+}
