@@ -40,6 +40,9 @@ func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string)
 	verb, rest, _ := strings.Cut(strings.TrimSpace(check), " ")
 	rest = strings.TrimSpace(rest)
 	l := looker{checker: c, reader: reader, accepted: c.accepted(check)}
+	if reader == nil && (verb == "run" || !l.accepted) {
+		return "", errors.New("it is looked at for a role alone")
+	}
 	if err := l.powers.Fill(c.home); err != nil {
 		return "", err
 	}
@@ -181,7 +184,11 @@ func (l *looker) ask(ctx context.Context, path, name string) (map[string]any, er
 		}
 	}
 	i := slices.IndexFunc(tools, func(t perdure.Tool) bool { return t.Spec().Name == name })
-	r, err := tools[i].Call(ctx, perdure.Call{Agent: l.reader.ID(), Key: "check", Args: args})
+	call := perdure.Call{Key: "check", Args: args}
+	if l.reader != nil {
+		call.Agent = l.reader.ID()
+	}
+	r, err := tools[i].Call(ctx, call)
 	if err != nil {
 		return nil, err
 	}

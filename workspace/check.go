@@ -9,7 +9,8 @@ import (
 // Holder finds out whether a check still holds. Checks are texts that authors wrote, models among them: one of them
 // tells its reader nothing that the reader may not find out itself, and runs nothing that the owner did not write.
 type Holder interface {
-	// Hold reports why the check does not hold; empty: it does. An error says that nobody can tell.
+	// Hold reports why the check does not hold; empty: it does. An error says that nobody can tell. A nil reader is the
+	// owner.
 	Hold(ctx context.Context, reader *perdure.Agent, check string) (why string, err error)
 	// Fit refuses a check that nobody could look at, before it is written.
 	Fit(check string) error

@@ -53,11 +53,11 @@ func (v *version) document() *Document {
 // full is the document of a version with its text.
 func (r *Reader) full(ctx context.Context, v *version) (*Document, error) {
 	d := v.document()
-	_, doc, err := r.entry(ctx, v)
+	e, doc, err := r.entry(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	d.body, d.Links = doc.Body, doc.Links
+	d.body, d.Links, d.Check, d.Author = doc.Body, doc.Links, doc.Check, e.Origin
 	d.Text = r.open(doc.Body)
 	return d, nil
 }

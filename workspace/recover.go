@@ -153,6 +153,25 @@ func (r *Reader) stale(ctx context.Context, shelves []shelf, o *Opening) ([]*Doc
 	return stale, nil
 }
 
+// mark marks a document that is read, if its check does not hold: as when a session opens, but runs no command. What
+// nobody can tell is not marked.
+func (r *Reader) mark(ctx context.Context, d *Document) {
+	if r.Holds == nil || d.Check == "" || strings.HasPrefix(d.Check, "run ") ||
+		!r.Node.Trusted().Allows(d.Author, perdure.MayOwn, d.Visibility.Scope) {
+		return
+	}
+	var a *perdure.Agent
+	if !r.agent.IsZero() {
+		var err error
+		if a, err = r.Node.Load(ctx, r.agent); err != nil {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	d.Stale, _ = r.Holds.Hold(ctx, a, d.Check)
+}
+
 const (
 	maxChecks = 100
 	checkTime = 30 * time.Second

@@ -167,7 +167,11 @@ func (r *Reader) ReadArgs(ctx context.Context, in ReadArgs) (*Document, error) {
 		return nil, err
 	}
 	if in.Version == "" {
-		return r.Read(ctx, in.Path, on)
+		d, err := r.Read(ctx, in.Path, on)
+		if err == nil {
+			r.mark(ctx, d)
+		}
+		return d, err
 	}
 	h, err := r.versionOf(ctx, in.Path, on, in.Version)
 	if err != nil {

@@ -20,6 +20,9 @@ type Note = func(text string)
 
 // Document prints the text of a document, and beside it what a person should know.
 func Document(w io.Writer, d *workspace.Document, note Note) error {
+	if d.Stale != "" {
+		note("stale: its check does not hold: " + d.Stale)
+	}
 	if _, err := io.WriteString(w, strings.TrimSuffix(d.Text, "\n")+"\n"); err != nil || len(d.Beside) == 0 {
 		return err
 	}
