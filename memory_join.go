@@ -56,7 +56,9 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 		return t.joinEarlier(ctx, s, here, fresh)
 	}
 	if err == nil && t.Counts(here) == nil {
-		err = t.Counts(next)
+		if err = t.Counts(next); err == nil {
+			err = t.derives(here, Memory(ctx, s, id), fresh)
+		}
 	}
 	if err != nil {
 		return nil, 0, err

@@ -1,6 +1,8 @@
 package perdure
 
 import (
+	"cmp"
+	"errors"
 	"iter"
 	"slices"
 )
@@ -124,20 +126,88 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
 	if behind(err) { // some belong before what somebody vouched for: then all is judged from the beginning
-		a, err = t.Fold(func(yield func(*Entry, error) bool) {
-			for _, part := range []iter.Seq2[*Entry, error]{had, fresh} {
-				for e, err := range part {
-					if !yield(e, err) {
-						return
-					}
-				}
-			}
-		})
+		a, err = t.Fold(both(had, fresh))
 	}
-	if err != nil {
+	if err == nil {
+		err = t.Counts(a)
+	}
+	if err == nil {
+		err = t.derives(here, had, fresh)
+	}
+	return err
+}
+
+// derives refuses (snapshot.fold) snapshots that are about to join an agent and are not what their past comes to here:
+// nobody could verify it any more. Those by somebody trusted to own it are believed. Had is its memory.
+//
+// What it costs depends on what is new, unless a snapshot is of a branch of its own: then the whole memory is folded.
+func (t *Trust) derives(here *Agent, had, fresh iter.Seq2[*Entry, error]) error {
+	scope, a := here.fold.Charter.Scope, here
+	believed := func(e *Entry) bool {
+		return e.Kind != KindSnapshot || e.content == nil || t == nil || t.Allows(e.Origin, MayOwn, scope)
+	}
+	left, err := count(fresh, believed)
+	if err != nil || left == 0 {
 		return err
 	}
-	return t.Counts(a)
+	for e, err := range fresh {
+		if err != nil {
+			return err
+		}
+		if !believed(e) {
+			if left--; !slices.Equal(a.Heads(), e.Parents) || a.fold.matches(e) != nil {
+				return verifies(had, fresh)
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if a, err = a.Apply(e); err != nil {
+			return verifies(had, fresh)
+		}
+	}
+	return nil
+}
+
+// count is how many of the entries are not as they may be.
+func count(entries iter.Seq2[*Entry, error], may func(*Entry) bool) (n int, err error) {
+	for e, err := range entries {
+		if err != nil {
+			return 0, err
+		}
+		if !may(e) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// verifies refuses entries to be added to a memory if one of them keeps it from being verified.
+func verifies(had, fresh iter.Seq2[*Entry, error]) error {
+	_, err := Verify(both(had, fresh), VerifyOptions{})
+	var r *Rejection
+	if !errors.As(err, &r) {
+		return err
+	}
+	for e, err := range fresh {
+		if err != nil || e.Name.String() == r.Entry {
+			return cmp.Or(err, error(r))
+		}
+	}
+	return nil // what is wrong was wrong before
+}
+
+// both is two runs of entries as one.
+func both(first, second iter.Seq2[*Entry, error]) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for _, part := range []iter.Seq2[*Entry, error]{first, second} {
+			for e, err := range part {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // applyAll is Apply for more entries than are held at once. Parents come before children.

@@ -120,7 +120,7 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	} else if err := h.seatArrived(ctx, n, a, held); err != nil {
 		h.note("%v", err)
 	}
-	if now, err := perdure.Load(ctx, s, a.ID()); err == nil { // it may have been told something
+	if now, err := h.Load(ctx, s, a.ID()); err == nil { // it may have been told something
 		a = now
 	}
 	if learn {

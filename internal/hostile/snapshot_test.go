@@ -335,3 +335,42 @@ func TestCouriersLightFileIsNotWhole(t *testing.T) {
 		}
 	}
 }
+
+// A key that is trusted only as an author adds a snapshot that lies to an agent that is here whole. However it comes,
+// it does not join: nobody could verify the agent any more.
+func TestAuthorsLyingSnapshotDoesNotJoin(t *testing.T) {
+	t.Parallel()
+	lies := func(f *perdure.Fold) { f.Intent.Goal = "pay mallory" }
+	for name, write := range map[string]func(a *attack) *attack{
+		"beside its bodies":            func(a *attack) *attack { return a.snapshot(lies) },
+		"in the place of bodies":       func(a *attack) *attack { return a.snapshot(lies).dropped(1, false) },
+		"with an entry before it":      func(a *attack) *attack { return a.write(perdure.Event{Name: "hi"}).snapshot(lies) },
+		"honest, then another that is": func(a *attack) *attack { return a.snapshot(func(*perdure.Fold) {}).snapshot(lies) },
+	} {
+		for _, how := range []string{"import", "pull"} {
+			t.Run(name+", by "+how, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				a, by := weather(t, p.owner).write(perdure.Event{Name: "hello"}), stranger(t)
+				p.ok("import", "--ready", a.capsule(p, "mine.agent"))
+				p.trust(by, "author", "home")
+				a.at = time.Now()
+				gift := write(a.fork(t, by)).capsule(p, "gift.agent")
+				if how == "pull" {
+					if err := os.MkdirAll(p.path("shelf"), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.Rename(p.path("gift.agent"), p.path("shelf/gift.agent")); err != nil {
+						t.Fatal(err)
+					}
+					p.perdure("pull", "weather", "./shelf")
+				} else {
+					p.exits(5, "import", gift)
+				}
+				p.ok("verify", "weather")
+				p.ok("export", "weather", "again.agent")
+				p.ok("verify", "./again.agent")
+			})
+		}
+	}
+}
