@@ -66,7 +66,7 @@ func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
 	}
-	return true, nil
+	return true, n.Arrived(ctx, looked.ID()) // nobody told it anything while it was held
 }
 
 // Admission is the entries by which the signer vouches for an agent: a notice that says so, and what the agent comes

@@ -13,7 +13,7 @@ import (
 func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 	ctx = traced(context.WithoutCancel(ctx), a.fold.Trace, a.fold.Ended.Entry)
 	if !r.Parent.IsZero() {
-		parent, err := n.relative(ctx, r.Parent)
+		parent, err := n.counted(ctx, r.Parent) // one that is held is told when somebody admits it
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 		}
 	}
 	for _, id := range r.Children {
-		child, err := n.relative(ctx, id)
+		child, err := n.counted(ctx, id)
 		if err != nil {
 			return err
 		}

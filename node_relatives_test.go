@@ -117,3 +117,37 @@ func TestWhatAStrangerSaysOfItsRelativesTellsNobody(t *testing.T) {
 		t.Error("a stranger's word ended a child in the eyes of its parent")
 	}
 }
+
+// A stranger's parent and its child are both here, and somebody has admitted the child alone: what that comes to is
+// told to nobody who is held, and to the parent once it is admitted.
+func TestAParentThatIsHeldIsToldOfItsChildOnceItIsAdmitted(t *testing.T) {
+	here, there := new(perdure.MemStore), new(perdure.MemStore)
+	n, parent, child := family(t, there)
+	copyTo(t, there, here, parent)
+	copyTo(t, there, here, child)
+	key, err := perdure.GenerateSigner("admits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := new(perdure.Trust).With(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn | perdure.MayAuthor,
+		Scope: perdure.AnyScope})
+	admits := &perdure.Node{Store: here, Key: key, Trust: trust, Policy: n.Policy, Advisors: n.Advisors}
+	admit := func(id perdure.AgentID) {
+		t.Helper()
+		if was, err := admits.Admit(t.Context(), loaded(t, here, id), "looked at"); err != nil || !was {
+			t.Fatalf("admitted: %v, %v", was, err)
+		}
+	}
+	admit(child)
+	run(t, admits, child)
+	if load(t, here, child).Ended == nil {
+		t.Fatal("the child that was admitted did not run, so this proves nothing")
+	}
+	if f := load(t, here, parent); f.Children[0].Ended {
+		t.Error("a parent that is held was told of its child")
+	}
+	admit(parent)
+	if f := load(t, here, parent); !f.Children[0].Ended {
+		t.Error("a parent that was admitted does not know that its child has ended")
+	}
+}
