@@ -429,12 +429,13 @@ func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 		return err
 	}
 	if _, err := resume(sorted(append(here, more...)), nil); err != nil {
-		return reject(predBodyPresent, first, "$.body", "entries on top of what came before bodies that are gone here",
+		return reject(predBodyPresent, first, "$.body", "entries beside bodies that one of the copies no longer has",
 			"entries written after them",
 			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any "+
-				"more: go on with one of them. "+
-				"That is the one that has the seat; to go on with the other, take the seat there (perdure seat take) "+
-				"and end the first (perdure end)")
+				"more: go on with the one that has the seat. If that is the one that arrives, perdure import FILE "+
+				"--set-aside OLD.agent keeps the one here as a file, and puts the other in its place. To go on with the "+
+				"one here, take the seat (perdure seat take); what the other did since they parted it does not know, "+
+				"and may do again: look at its log first")
 	}
 	return nil
 }

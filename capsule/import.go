@@ -16,8 +16,11 @@ import (
 // trust nobody, so that everything is refused.
 type ImportOptions struct {
 	ReadOptions
-	Drop  bool      // drop what unknown keys alone have added to the agent here since this copy was made
-	Older bool      // an older copy than the one here is no error: nothing is added
+	Drop  bool // drop what unknown keys alone have added to the agent here since this copy was made
+	Older bool // an older copy than the one here is no error: nothing is added
+	// keeps the agent as it is here elsewhere, where it cannot be merged with the copy any more, which then takes its
+	// place; nil: the copy is refused
+	Aside func(perdure.AgentID) error
 	Now   time.Time // zero: the time of the call
 
 	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to
@@ -162,6 +165,9 @@ func (im *importing) merge(a *Arrival) error {
 		if err == nil {
 			// First of all: what cannot be merged cannot be judged, either, and would be refused for another reason.
 			err = perdure.Mergeable(perdure.Memory(im.ctx, im.s, id), im.entries())
+		}
+		if errors.Is(err, perdure.ErrRejected) && im.o.Aside != nil {
+			return im.instead(a, heads)
 		}
 		if err == nil {
 			err = im.checkEntering(id)

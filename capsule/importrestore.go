@@ -80,6 +80,28 @@ func (im *importing) restore(a *Arrival, besides strays) error {
 	return im.s.(perdure.Parter).Replace(im.ctx, a.Head.Agent, im.held, perdure.Full, im.entries())
 }
 
+// instead puts a copy that counts here in the place of one that cannot be merged with it, which is kept elsewhere.
+func (im *importing) instead(a *Arrival, heads []perdure.Hash) error {
+	p, err := im.parter()
+	if err != nil {
+		return err
+	}
+	if im.o.Trust != nil {
+		good, err := im.o.Trust.Fold(im.entries())
+		if err == nil {
+			err = im.o.Trust.Counts(good)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := im.o.Aside(a.Head.Agent); err != nil {
+		return fmt.Errorf("keep the copy that is here: %w", err)
+	}
+	a.Relation, a.Dropped = Restored, "what only that one had"
+	return p.Replace(im.ctx, a.Head.Agent, heads, a.Head.Holds(), im.entries())
+}
+
 // words names the entries and who wrote them.
 func (s *strays) words() string {
 	var names []string

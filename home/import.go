@@ -28,6 +28,7 @@ type Arrived struct {
 	Paused   bool            `json:"paused"`
 	Held     bool            `json:"held"` // it has entries that do not count here
 	Standing string          `json:"standing"`
+	Aside    string          `json:"aside,omitempty"` // the file with what it took the place of
 
 	From *capsule.Arrival `json:"-"`
 	Now  *perdure.Agent   `json:"-"` // as it is here now
@@ -37,8 +38,10 @@ type Arrived struct {
 type Intake struct {
 	capsule.ImportOptions          // but for Key, Trust, Admit and Progress, which are the home's
 	Policies              []string // files of the policy that is asked, in the place of the home's
-	Word                  string   // the name of the capsule's file: it is taken on the word in the file beside it
-	Read                  *Meter   // of the file it is in, for people who wait; nil: they are not told
+	// the file to keep the agent in as it is here, if it cannot be merged with what arrives: that takes its place
+	SetAside string
+	Word     string // the name of the capsule's file: it is taken on the word in the file beside it
+	Read     *Meter // of the file it is in, for people who wait; nil: they are not told
 }
 
 // Import takes in the capsule that is read from src. It is the one way into a home: this home's key signs, its trust
@@ -59,6 +62,12 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		return nil, err
 	}
 	o, read := in.ImportOptions, in.Read
+	if in.SetAside != "" {
+		o.Aside = func(id perdure.AgentID) error {
+			_, err := h.Export(ctx, s, id, Export{File: in.SetAside, Held: true})
+			return err
+		}
+	}
 	if read == nil {
 		read = new(Meter)
 	}
@@ -91,7 +100,11 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
 			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
 	}
-	return h.arrived(ctx, s, got, a, o.Trust)
+	r, err := h.arrived(ctx, s, got, a, o.Trust)
+	if err == nil && got.Relation == capsule.Restored {
+		r.Aside = in.SetAside
+	}
+	return r, err
 }
 
 // arrive does what follows when entries of an agent have come to those up to the heads held: the index, the witness and
@@ -218,6 +231,9 @@ func (r *Arrived) Text() (head string, more []string) {
 			view.Several(got.Healed.Gained, "entry"))
 	case capsule.Restored:
 		what = "this copy took the place of the one here; dropped: " + got.Dropped
+		if r.Aside != "" {
+			more = append(more, "the one that was here is "+r.Aside+": what only that one did, this one does not know")
+		}
 	}
 	if d := a.Depth(); d != perdure.Full {
 		more = append(more, "depth "+d.String()+": here is "+d.Words()+

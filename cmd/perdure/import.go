@@ -31,6 +31,8 @@ func importCommand() *cobra.Command {
 	f.BoolVar(&in.Drop, "drop-unknown", false,
 		"put an older copy in the place of the one here if only unknown keys have written to it since; theirs is "+
 			"dropped")
+	f.StringVar(&in.SetAside, "set-aside", "", "if it cannot be merged with the copy here, keep that one as this "+
+		"file, and put the arriving one in its place")
 	most := f.String("max", "", fmt.Sprintf("refuse a capsule larger than this, packed or unpacked, such as "+
 		"64MiB (default: %dGiB, unpacking to %dMiB and %d times its size)",
 		int64(capsule.DefaultMaxBytes)>>30, capsule.DefaultUnpacked>>20, capsule.DefaultRatio))
@@ -72,11 +74,9 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if src == nil || *shallow || in.Drop || in.Ready || in.Refuse || len(in.Policies) > 0 {
-				return perdure.Invalid(
-					errors.New("through a server one capsule is taken in, as its home decides; leave out " +
-						"--shallow, --drop-unknown, --ready, --trusted and --policy"),
-				)
+			if src == nil || *shallow || in.Drop || in.SetAside != "" || in.Ready || in.Refuse || len(in.Policies) > 0 {
+				return perdure.Invalid(errors.New("through a server one capsule is taken in, as its home decides; " +
+					"leave out --shallow, --drop-unknown, --set-aside, --ready, --trusted and --policy"))
 			}
 			return importAway(out, r, src, in.Older)
 		}
