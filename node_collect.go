@@ -433,9 +433,9 @@ func Mergeable(memory, entries iter.Seq2[*Entry, error]) error {
 			"entries written after them",
 			"the copies parted before one of them collected its past (perdure gc), so they cannot be merged any "+
 				"more: go on with the one that has the seat. If that is the one that arrives, perdure import FILE "+
-				"--set-aside OLD.agent keeps the one here as a file, and puts the other in its place. To go on with the "+
-				"one here, take the seat (perdure seat take); what the other did since they parted it does not know, "+
-				"and may do again: look at its log first")
+				"--set-aside OLD.agent keeps the one here as a file, and puts the other in its place. To go on with "+
+				"the one here, take the seat (perdure seat take); what the other did since they parted it does not "+
+				"know, and may do again: look at its log first")
 	}
 	return nil
 }
