@@ -241,7 +241,8 @@ func (t *attention) watch() {
 	}
 }
 
-// news says whether what has arrived since the last look stops the agent. What does not count here stops nothing.
+// news says whether what has arrived since the last look stops the agent. What does not count here stops nothing, nor
+// does what no person said.
 func (t *attention) news() stillness {
 	heads, err := t.n.Store.Heads(t.ctx, t.id)
 	if err != nil || slices.Equal(heads, t.heads) {
@@ -254,6 +255,11 @@ func (t *attention) news() stillness {
 	t.heads = heads
 	if t.n.trust().Counts(a) != nil {
 		return ""
+	}
+	if end := a.fold.Ended; end != nil {
+		if e := a.recent(end.Entry); e != nil && e.Kind == KindDecision {
+			return "" // an advisor's, elsewhere: here it waits for what is under way
+		}
 	}
 	return a.fold.stilled()
 }

@@ -110,6 +110,36 @@ func TestAPersonStopsAnAgentAtWork(t *testing.T) {
 }
 
 // What is told while a tool that cannot be stopped runs is not followed by anything decided without it.
+// The advisor of a copy ends the agent while something is under way where the seat is. Nobody said to stop that: it is
+// done, and its outcome is known. Nothing new begins.
+func TestTheEndThatACopysAdvisorProposedCutsNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		var begun atomic.Int64
+		n := newNode(t, store, scripted(steps("slow", 3)), slow(perdure.Once, &begun))
+		id := create(t, n, perdure.Genesis{})
+		ends, _, err := n.Key.Commit(loaded(t, store, id), time.Now(), perdure.Draft{Body: perdure.Decision{
+			Action: perdure.End{Signal: perdure.Failed}, Verdict: perdure.Verdict{Answer: perdure.Allow}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(400 * time.Millisecond)
+			if err := store.Put(context.Background(), id, ends...); err != nil {
+				t.Error(err)
+			}
+		}()
+		run(t, n, id)
+		f, out := load(t, store, id), outcomes(t, store, id)
+		if f.Ended == nil || len(f.Open) != 0 || len(out) != 1 || out[0].Signal != perdure.OK {
+			t.Errorf("ended %v, open %+v, outcomes %+v; want the end, and one outcome that is ok", f.Ended, f.Open, out)
+		}
+		if got := begun.Load(); got != 1 {
+			t.Errorf("%d effects begun, want 1", got)
+		}
+	})
+}
+
 func TestNothingIsDecidedBesideAPause(t *testing.T) {
 	for _, effect := range []perdure.Effect{perdure.Read, perdure.Idempotent, perdure.Once} {
 		t.Run(effect.String(), func(t *testing.T) {
