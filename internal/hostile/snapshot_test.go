@@ -342,10 +342,14 @@ func TestAuthorsLyingSnapshotDoesNotJoin(t *testing.T) {
 	t.Parallel()
 	lies := func(f *perdure.Fold) { f.Intent.Goal = "pay mallory" }
 	for name, write := range map[string]func(a *attack) *attack{
-		"beside its bodies":            func(a *attack) *attack { return a.snapshot(lies) },
-		"in the place of bodies":       func(a *attack) *attack { return a.snapshot(lies).dropped(1, false) },
-		"with an entry before it":      func(a *attack) *attack { return a.write(perdure.Event{Name: "hi"}).snapshot(lies) },
-		"honest, then another that is": func(a *attack) *attack { return a.snapshot(func(*perdure.Fold) {}).snapshot(lies) },
+		"beside its bodies":      func(a *attack) *attack { return a.snapshot(lies) },
+		"in the place of bodies": func(a *attack) *attack { return a.snapshot(lies).dropped(1, false) },
+		"with an entry before it": func(a *attack) *attack {
+			return a.write(perdure.Event{Name: "hi"}).snapshot(lies)
+		},
+		"honest, then another that is not": func(a *attack) *attack {
+			return a.snapshot(func(*perdure.Fold) {}).snapshot(lies)
+		},
 	} {
 		for _, how := range []string{"import", "pull"} {
 			t.Run(name+", by "+how, func(t *testing.T) {
