@@ -55,9 +55,9 @@ deb: build ## make a Debian package in bin (needs dpkg-deb)
 container: ## build a container image named perdure (needs podman or docker)
 	$$(command -v podman || command -v docker) build -f packaging/Containerfile --build-arg VERSION='$(VERSION)' -t perdure .
 
-torture: ## hurt everything in every way for FOR, print one table, then simulate for a long time
+torture: ## hurt everything in every way for FOR, print one table, then simulate for as long
 	cd internal/torture && PERDURE_TORTURE_FOR=$(FOR) $(GO) test -count=1 -timeout 0
-	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v ./internal/simulate
+	PERDURE_TORTURE=long PERDURE_SIMULATE_FOR=$(FOR) $(GO) test -count=1 -timeout 0 -v ./internal/simulate
 	PERDURE_TORTURE=long $(GO) test -count=1 -timeout 0 -v -run 'Linearizable|Once|TestStore' ./store/postgres ./store/nats
 	PERDURE_MESH=$(FOR) $(GO) test -count=1 -timeout 0 -v -run TestFiveNodesThatAreCutApartComeToOneEnd ./cmd/perdure
 	PERDURE_RALPH_RUNS=1000 $(GO) test -count=1 -timeout 0 -v -run EachTaskIsDoneExactlyOnce ./workspace/ralph

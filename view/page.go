@@ -12,6 +12,8 @@ import (
 const (
 	// maxUnseen is how many unseen events a screen has room for, the latest.
 	maxUnseen = 5
+	// maxListed is how many heads, and how many divergences, a screen has room for.
+	maxListed = 12
 	// ScreenText is how much of what somebody sent a screen has room for; the rest is counted. perdure log --whole and
 	// --json cut nothing.
 	ScreenText = 1000
@@ -64,11 +66,15 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 	if v.Survives != "" {
 		p.row("durable", "what is written survives %s", v.Survives)
 	}
-	for _, h := range v.Heads {
+	for _, h := range v.Heads[:min(len(v.Heads), maxListed)] {
 		p.row("head", "%s", h)
 	}
-	for _, d := range v.Diverged {
+	for _, d := range v.Diverged[:min(len(v.Diverged), maxListed)] {
 		p.row("diverged", "%s", d)
+	}
+	if len(v.Heads) > maxListed || len(v.Diverged) > maxListed {
+		p.row("", "of %s and %s only the first %d are shown; perdure show --json has all",
+			Several(int64(len(v.Heads)), "head"), Several(int64(len(v.Diverged)), "divergence"), maxListed)
 	}
 	if len(v.Diverged) > 0 {
 		p.row("", "copies of it went on apart and were merged: it goes on by itself, and what needs a person is in "+
