@@ -38,6 +38,7 @@ type Document struct {
 	Size       int64           `json:"size"`
 	Text       string          `json:"text,omitempty"`
 	Beside     []perdure.Hash  `json:"beside,omitempty"` // further current versions: a conflict
+	Base       []perdure.Hash  `json:"base,omitempty"`   // the versions that it replaced, where its text is read
 
 	body perdure.Data
 }
@@ -57,7 +58,7 @@ func (r *Reader) full(ctx context.Context, v *version) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.body, d.Links, d.Check, d.Author = doc.Body, doc.Links, doc.Check, e.Origin
+	d.body, d.Links, d.Base, d.Check, d.Author = doc.Body, doc.Links, doc.Base, doc.Check, e.Origin
 	d.Text = r.open(doc.Body)
 	return d, nil
 }

@@ -47,12 +47,12 @@ func (s *syncing) relist(ctx context.Context) error {
 		if !ok || s.listing[file] != nil && !changed[file] {
 			continue
 		}
-		doc, _, err := d.read(ctx)
+		is, err := d.read(ctx)
 		if err != nil {
 			return err
 		}
-		if delete(s.listing, file); doc != nil {
-			s.listing[file] = doc
+		if delete(s.listing, file); is != nil {
+			s.listing[file] = is.Document
 		}
 	}
 	return nil

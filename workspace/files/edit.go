@@ -67,9 +67,15 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 	if err := s.State.keep(ctx, s.id, r); err != nil {
 		return "", "", false, err
 	}
+	if clash == "" && hasMarks(text) {
+		clash = marksStay
+	}
 	s.tookIn(file, r, clash)
 	return text, versions, ok, s.at("based")
 }
+
+// marksStay says that a text was taken in as it is.
+const marksStay = "marks are still in it: bring together what is between them, and take them out"
 
 // tookIn reports that a text was taken in.
 func (s *syncing) tookIn(file string, r *record, clash string) {

@@ -81,7 +81,7 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 	case r.base != nil && there.text == *r.base && !ok:
 		return s.takeAway(ctx, file, r, there)
 	case r.base != nil && there.text == *r.base:
-		return s.project(ctx, file, r, there, text, versions)
+		return s.project(ctx, file, r, src, there, text, versions)
 	case r.base == nil && ok && there.text == text:
 		s.report.Files++
 		return s.known(ctx, r, text, versions)
@@ -171,8 +171,34 @@ func (s *syncing) missing(ctx context.Context, file string, r *record, src sourc
 	if err := s.at("created"); err != nil {
 		return err
 	}
-	s.add(file, status, why)
+	if err := s.shown(ctx, file, src, text, status, why); err != nil {
+		return err
+	}
 	return s.known(ctx, r, text, versions)
+}
+
+// shown reports that a file shows what memory says; where versions do not go together in it, that is a conflict.
+func (s *syncing) shown(ctx context.Context, file string, src source, text, status, why string) error {
+	clash := ""
+	if d, ok := src.(*document); ok && isJSON(file) {
+		is, err := d.read(ctx)
+		if is == nil || err != nil {
+			return err
+		}
+		if clash, err = d.apart(ctx, is); s.isAbout(err) { // they may not write there
+			clash, err = "memory has another version, which does not go together with it: see perdure doc history", nil
+		}
+		if err != nil {
+			return err
+		}
+	} else if hasMarks(text) {
+		clash = marked
+	}
+	if clash != "" && status == Written {
+		status, why = Conflict, clash
+	}
+	s.add(file, status, why)
+	return nil
 }
 
 // sends notes that a text is about to be projected.
@@ -204,7 +230,8 @@ func (s *syncing) takeAway(ctx context.Context, file string, r *record, there *c
 }
 
 // project brings a file that nobody changed up to date.
-func (s *syncing) project(ctx context.Context, file string, r *record, there *content, text, versions string) error {
+func (s *syncing) project(ctx context.Context, file string, r *record, src source, there *content,
+	text, versions string) error {
 	if s.report.Files++; text == there.text {
 		return s.known(ctx, r, text, versions)
 	}
@@ -216,8 +243,7 @@ func (s *syncing) project(ctx context.Context, file string, r *record, there *co
 		s.report.Files--
 		return err
 	}
-	s.add(file, Written, "")
-	return nil
+	return s.shown(ctx, file, src, text, Written, "")
 }
 
 // put replaces what a file holds.

@@ -33,12 +33,17 @@ func merge(base, memory, file string) (text string, conflict bool) {
 		return file, false
 	}
 	m := merger{lines: true}
-	out := m.merge(split(base), split(memory), split(file))
-	text = strings.Join(out, "\n")
-	if len(out) > 0 && (ended(memory) || ended(file)) {
+	return m.text(base, memory, file), m.conflict
+}
+
+// text is merge for whole texts.
+func (m *merger) text(base, a, b string) string {
+	out := m.merge(split(base), split(a), split(b))
+	text := strings.Join(out, "\n")
+	if len(out) > 0 && (ended(a) || ended(b)) {
 		text += "\n"
 	}
-	return text, m.conflict
+	return text
 }
 
 // split is the lines of a text.
@@ -54,7 +59,8 @@ func ended(text string) bool { return strings.HasSuffix(text, "\n") }
 // merger merges lists: the lines of a text, or the words of a line.
 type merger struct {
 	lines    bool
-	apart    bool // both are versions in memory, and what only one says is between marks, too
+	versions bool // both are versions in memory
+	apart    bool // of which nobody knows what they were made of: what only one says is between marks, too
 	conflict bool
 	out      []string
 }
@@ -230,24 +236,13 @@ func (m *merger) clash(a, b []string) {
 	}
 	m.conflict = true
 	first, last := markMemory, markFile
-	if m.apart {
+	if m.versions {
 		first, last = markOne, markOther
 	}
 	m.out = append(append(m.out, a[:begin]...), first)
 	m.out = append(append(m.out, a[begin:len(a)-end]...), markMiddle)
 	m.out = append(append(m.out, b[begin:len(b)-end]...), last)
 	m.out = append(m.out, a[len(a)-end:]...)
-}
-
-// beside is a text that shows several which stand beside each other: what only some say is between marks.
-func beside(texts []string) string {
-	all := split(texts[0])
-	for _, t := range texts[1:] {
-		m := merger{lines: true, apart: true}
-		next := split(t)
-		all = m.merge(common(all, next), all, next)
-	}
-	return strings.Join(all, "\n") + "\n"
 }
 
 // common is what two lists have in common, in order.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/workspace"
 )
 
 func TestTextsMerge(t *testing.T) {
@@ -93,7 +95,11 @@ func scribble(r *rand.Rand, base []string, who string) (lines, wrote []string) {
 
 func TestVersionsBesideEachOtherAreBothShown(t *testing.T) {
 	t.Parallel()
-	got := beside([]string{"a\nb\nc\n", "a\nd\nc\n"})
+	l := lineage{}
+	got, _, err := l.merged(t.Context(), []*workspace.Document{{Text: "a\nb\nc\n"}, {Text: "a\nd\nc\n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := "a\n" + markOne + "\nb\n" + markMiddle + "\nd\n" + markOther + "\nc\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

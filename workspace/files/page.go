@@ -214,11 +214,11 @@ func (f *Folder) lastDone(ctx context.Context) (d done, err error) {
 		d = done{deeds[0].what, deeds[0].files, deeds[0].told + ", " + stampOf(deeds[0].at)}
 	}
 	src := f.list(tasksName)
-	doc, text, err := src.read(ctx)
+	doc, err := src.read(ctx)
 	if doc == nil || err != nil {
 		return d, err
 	}
-	list, err := tasks.Parse(tasksName, []byte(text))
+	list, err := tasks.Parse(tasksName, []byte(doc.text))
 	if err != nil {
 		return d, nil // it is no list now
 	}

@@ -39,37 +39,6 @@ type document struct {
 
 var _ source = (*document)(nil)
 
-// read is the document as it is now, and its text as files have it; nil: there is none.
-func (d *document) read(ctx context.Context) (*workspace.Document, string, error) {
-	doc, err := d.f.Reader.Read(ctx, d.path, &d.on)
-	if errors.Is(err, perdure.ErrNotFound) {
-		return nil, "", nil
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	if len(doc.Beside) == 0 {
-		return doc, normal(doc.Text), nil
-	}
-	texts := []string{normal(doc.Text)}
-	for _, name := range doc.Beside {
-		one, err := d.f.Reader.ReadVersion(ctx, name)
-		if errors.Is(err, perdure.ErrNotFound) {
-			continue // it is gone by now
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		if !one.Gone { // who removed it has nothing to show
-			texts = append(texts, normal(one.Text))
-		}
-	}
-	if len(texts) == 1 {
-		return doc, texts[0], nil
-	}
-	return doc, beside(texts), nil
-}
-
 // named are the names of the current versions.
 func named(d *workspace.Document) string {
 	all := string(d.Version[:])
@@ -80,11 +49,11 @@ func named(d *workspace.Document) string {
 }
 
 func (d *document) now(ctx context.Context) (text, versions string, ok bool, err error) {
-	doc, text, err := d.read(ctx)
-	if doc == nil || err != nil {
+	is, err := d.read(ctx)
+	if is == nil || err != nil {
 		return "", "", false, err
 	}
-	return text, named(doc), true, nil
+	return is.text, named(is.Document), true, nil
 }
 
 // maxTries bounds how often a text is merged anew because somebody else wrote meanwhile.
@@ -118,12 +87,12 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 	if isJSON(d.path) && hasMarks(text) {
 		return "", errMarks
 	}
-	doc, was, err := d.read(ctx)
+	is, err := d.read(ctx)
 	if err != nil {
 		return "", err
 	}
 	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text}
-	if doc == nil {
+	if is == nil {
 		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
 			return "", nil // nothing of nothing
 		}
@@ -137,6 +106,7 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		}
 		return "", err
 	}
+	doc, was := is.Document, is.text
 	if to, err := d.promoted(ctx, doc, base, was); err != nil || to != nil {
 		if err != nil {
 			return "", err
@@ -154,7 +124,8 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		return "", errUnfinished
 	}
 	if isJSON(d.path) && (clash != "" || breaks(was, draft.Text, text)) {
-		return d.aside(ctx, key, text)
+		file, err := d.aside(ctx, key, text)
+		return "it keeps what memory says, and your text is in " + file, err
 	}
 	if path.Base(d.path) == tasksName {
 		draft.Text = string(tasks.Stamp([]byte(was), []byte(draft.Text), d.f.stamp()))
@@ -164,6 +135,9 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 	}
 	if doc.Sealed {
 		return "", errSealed
+	}
+	if _, err := d.apart(ctx, is); err != nil { // what is written now replaces them
+		return "", err
 	}
 	draft.Base, draft.Links = append([]perdure.Hash{doc.Version}, doc.Beside...), doc.Links
 	if doc.Title != workspace.TitleOf(doc.Path, doc.Text) {
@@ -267,17 +241,20 @@ func merged(base, memory, file string) (text, clash string) {
 	return text, clash
 }
 
-// aside writes a text that does not go together with the document into one beside it, and says where it is.
-func (d *document) aside(ctx context.Context, key, text string) (clash string, err error) {
+// aside writes a text that does not go together with the document into one beside it, and says which file that is.
+func (d *document) aside(ctx context.Context, key, text string) (file string, err error) {
 	ext := path.Ext(d.path)
 	sum := sha256.Sum256([]byte(text))
 	name := strings.TrimSuffix(d.path, ext) + ".conflict-" + hex.EncodeToString(sum[:4]) + ext
 	at := spot{name, d.on}
 	d.f.asides = append(d.f.asides, at)
+	file, _ = d.f.plan.fileOf(at)
+	if there, err := d.f.Reader.Read(ctx, name, &d.on); err == nil && normal(there.Text) == text {
+		return file, nil
+	}
 	_, err = d.f.person().Once(key+":aside").Write(ctx, workspace.Draft{Path: name, Visibility: &d.on, Text: text,
 		Kind: workspace.KindNote, Title: "What does not go together with " + d.path, Links: []string{d.path}})
-	file, _ := d.f.plan.fileOf(at)
-	return "it keeps what memory says, and your text is in " + file, err
+	return file, err
 }
 
 func (d *document) remove(ctx context.Context) error {

@@ -136,25 +136,91 @@ func TestJSONHasNoMarks(t *testing.T) {
 	}
 }
 
-// Versions of a JSON document that stand beside each other are shown between marks, which do not come into memory.
-func TestMarksOfJSONStayInTheFile(t *testing.T) {
+// Versions of a JSON document that do not go together are both there, and neither has marks: one is in the file, the
+// other beside it.
+func TestVersionsOfJSONHaveNoMarks(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, "ann").person(0)
 	p.write("agents/coder/features.json", "[\n1,\n2\n]\n")
 	p.twice("agents/coder/features.json", "[\n1,\n3\n]\n", "[\n1,\n4\n]\n")
-	p.sync()
-	shown := p.texts()["features.json"]
-	if !strings.Contains(shown, markOne) {
-		t.Fatalf("the file shows %q, want both versions", shown)
+	r := p.sync()
+	if got := did(r, Conflict); !slices.Equal(got, []string{"features.json"}) || r.Err() == nil {
+		t.Errorf("conflicts: %v, %v", r.Changes, r.Err())
 	}
-	p.save("features.json", strings.Replace(shown, "1,", "0,", 1))
-	if got := did(p.sync(), Refused); !slices.Equal(got, []string{"features.json"}) {
-		t.Errorf("refused: %v", got)
+	all := ""
+	for name, text := range p.texts() {
+		if strings.HasPrefix(name, "features") {
+			all += text
+		}
+		if hasMarks(text) {
+			t.Errorf("%s has marks: %q", name, text)
+		}
 	}
+	if !strings.Contains(all, "3\n") || !strings.Contains(all, "4\n") {
+		t.Errorf("the folder does not show both: %q", all)
+	}
+	p.still()
 	p.save("features.json", "[\n0,\n3\n]\n")
 	p.sync()
 	if d := p.read("agents/coder/features.json"); d.Text != "[\n0,\n3\n]\n" || len(d.Beside) > 0 {
 		t.Errorf("settled: %q and %d beside it", d.Text, len(d.Beside))
+	}
+	p.still()
+}
+
+// Versions that were written apart are merged with what both were made of.
+func TestVersionsAreMergedWithWhatTheyWereMadeOf(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ name, file, base, one, other, want string }{
+		{"lines added at both ends", "a.md", "# head\nb\nc\n", "# head\nb\nc\nend\n", "begin\n# head\nb\nc\n",
+			"begin\n# head\nb\nc\nend\n"},
+		{"two boxes", "TASKS.md", "- [ ] one\n- [ ] two\n", "- [x] one (done 2026-11-18)\n- [ ] two\n",
+			"- [ ] one\n- [x] two (done 2026-11-17)\n", "- [x] one (done 2026-11-18)\n- [x] two (done 2026-11-17)\n"},
+		{"two features", "features.json", "[\n{\"id\":1,\"passes\":false},\n{\"id\":2,\"passes\":false}\n]\n",
+			"[\n{\"id\":1,\"passes\":true},\n{\"id\":2,\"passes\":false}\n]\n",
+			"[\n{\"id\":1,\"passes\":false},\n{\"id\":2,\"passes\":true}\n]\n",
+			"[\n{\"id\":1,\"passes\":true},\n{\"id\":2,\"passes\":true}\n]\n"},
+		{"a line taken away", "a.md", "a\nb\nc\nd\n", "a\nc\nd\n", "a\nb\nc\nD\n", "a\nc\nD\n"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			p := newWorld(t, "ann").person(0)
+			p.write("agents/coder/"+x.file, x.base)
+			p.sync()
+			p.twice("agents/coder/"+x.file, x.one, x.other)
+			r := p.sync()
+			if got := did(r, Written); !slices.Contains(got, x.file) || r.Err() != nil {
+				t.Errorf("got %v", r.Changes)
+			}
+			p.shows(x.file, x.want)
+			p.still()
+			p.save(x.file, x.want+"\n") // the next edit settles it
+			p.sync()
+			if d := p.read("agents/coder/" + x.file); d.Text != x.want+"\n" || len(d.Beside) > 0 {
+				t.Errorf("settled: %q and %d beside it", d.Text, len(d.Beside))
+			}
+		})
+	}
+}
+
+// Who leaves marks in a text is told so.
+func TestMarksThatStayAreAConflict(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "begin\nwords\nend\n")
+	p.twice("agents/coder/a.md", "begin\none says\nend\n", "begin\nanother says\nend\n")
+	r := p.sync()
+	if got := did(r, Conflict); !slices.Equal(got, []string{"a.md"}) || r.Err() == nil {
+		t.Errorf("conflicts: %v, %v", r.Changes, r.Err())
+	}
+	p.save("a.md", p.texts()["a.md"]+"more\n")
+	r = p.sync()
+	if got := did(r, Conflict); !slices.Equal(got, []string{"a.md"}) || r.Err() == nil {
+		t.Errorf("conflicts: %v, %v", r.Changes, r.Err())
+	}
+	p.save("a.md", "begin\nwe say\nend\nmore\n")
+	if r := p.sync(); r.Err() != nil {
+		t.Errorf("brought together: %v", r.Changes)
 	}
 	p.still()
 }
