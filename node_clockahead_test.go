@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // TestAnEntryOfAClockThatWasAheadHoldsNobodyUp works on agents until they rest, and then turns the clock back by a
@@ -94,8 +95,8 @@ func TestAnEffectBegunWhileTheClockWasAheadIsLookedIntoNow(t *testing.T) {
 		t.Errorf("who does not hold the agent: %+v, want to leave it to who does", idle)
 	}
 	caps.Claimed = true
-	if idle, ok := perdure.Plan(a, caps, now).(perdure.Idle); !ok || !idle.Person {
-		t.Errorf("who holds the agent: %#v, want to ask a person at once, not in a year", perdure.Plan(a, caps, now))
+	if step := perdure.Plan(a, caps, now); step.Doing().What != phase.StepReconcile {
+		t.Errorf("who holds the agent: %#v, want to look into it at once, not in a year", step)
 	}
 	if due := a.Fold().Due(now); due.Go().After(now.Add(perdure.MaxLease)) {
 		t.Errorf("it is due %s", due)

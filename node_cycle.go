@@ -310,7 +310,7 @@ func (w *work) reconcileOpen(ctx context.Context, o *Open, now time.Time) error 
 	if pids := w.n.survivors(o); len(pids) > 0 { // it may still happen after the look
 		return w.doubt(ctx, o, errors.New("its node is gone or stands still, and "+atWork(pids)))
 	}
-	return w.reconcile(ctx, *o)
+	return w.findOut(ctx, *o, errUnsaid)
 }
 
 // lacks is the idle step of a node that lacks something to work on the agent at all; nil if it lacks nothing.

@@ -28,6 +28,9 @@ var errLate = errors.New("its deadline has passed")
 // errStopping is why a call is cut off when the node has been told to stop and its grace is over.
 var errStopping = errors.New("this node was told to stop")
 
+// errUnsaid is why an effect is in doubt whose node is gone.
+var errUnsaid = errors.New("whoever began it did not say before its deadline what came of it")
+
 // errLeft says that a tool or an advisor did not return when this node stopped.
 var errLeft = errors.New("it did not return when it was told to stop")
 

@@ -185,8 +185,8 @@ func (f *Fold) planOpen(c *Capabilities, t Time, rest *Idle) Step {
 			return performStep{Open: *o, Again: true}
 		case effect.Repeatable():
 			rest.lack(o.toolName())
-		case can && (spec.Reconciles || c.All) && !o.Doubt && f.seatedAt(c.Seat):
-			return reconcileStep{Open: *o}
+		case can && (spec.Reconciles || c.All || c.Claimed) && !o.Doubt && f.seatedAt(c.Seat):
+			return reconcileStep{Open: *o} // or its doubt is recorded, so that whoever is told of such hears of it
 		default:
 			rest.Person = true
 			c.because(rest, Reason{Kind: phase.RestDoubt, Tool: o.toolName(), Decision: o.Decision})

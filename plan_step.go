@@ -44,7 +44,7 @@ type performStep struct {
 	Again bool
 }
 
-// reconcileStep says the tool is to be asked whether an effect happened.
+// reconcileStep says the tool is to be asked whether an effect happened or, if it cannot tell, a person.
 type reconcileStep struct{ Open Open }
 
 // lapseStep says a decision is to get its outcome without being performed: an ask that was refused or has expired.

@@ -143,6 +143,42 @@ func TestPeopleAreToldWhatTheyAreAsked(t *testing.T) {
 	late.tells(notify.Ended)
 }
 
+// A node was killed in the middle of a payment. Whoever looks after the deadline tells people.
+func TestDoubtThatADeadNodeLeftIsTold(t *testing.T) {
+	x := newHeralded(t, nil, pay(t, ""))
+	a, err := x.n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "be tested", Name: "shop"},
+		Charter: perdure.Charter{Scope: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := x.n.Store.(perdure.Placed).Place(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(-time.Hour)
+	sat, a, err := x.n.Key.Commit(a, before, perdure.Draft{Body: perdure.Event{Name: "seat-taken",
+		Notice: perdure.SeatTaken{At: place.ID}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, _, err := x.n.Key.Commit(a, before, perdure.Draft{Body: perdure.Decision{Action: pay(t, ""),
+		Effect: perdure.Once, Verdict: perdure.Verdict{Answer: perdure.Allow},
+		Deadline: perdure.TimeOf(before.Add(time.Minute))}})
+	if err == nil {
+		err = x.n.Store.Put(t.Context(), a.ID(), append(sat, begun...)...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it is told once
+		x.on(a.ID())
+	}
+	x.tells(notify.InDoubt)
+	if n := len(fold(t, x.n, a.ID()).Heads); n != 1 {
+		t.Errorf("%d heads", n)
+	}
+}
+
 func TestSleepDoubtAndLittleBudgetAreTold(t *testing.T) {
 	x := newHeralded(t, perdure.ErrInDoubt, pay(t, ""), perdure.Sleep{Trigger: perdure.After{Millis: 1 << 40}})
 	tokens := int64(100)
