@@ -231,7 +231,7 @@ func (r *Reader) Promote(ctx context.Context, path string, on *Visibility, to Vi
 	if was.Visibility == to && (newPath == "" || newPath == was.Path) {
 		return was, nil // it is there
 	}
-	if was.Visibility.Tier.rank() >= to.Tier.rank() {
+	if !to.Wider(was.Visibility) {
 		return nil, perdure.Invalid(fmt.Errorf("%s is %s already; documents are promoted upward: private, custom, "+
 			"team, public", was.Path, was.Visibility))
 	}

@@ -57,6 +57,9 @@ func (v *Visibility) covers(of Visibility) bool {
 	return v == nil || v.Tier == of.Tier && (v.Scope == "" || v.Scope == of.Scope)
 }
 
+// Wider reports whether a document of one visibility may be promoted to another.
+func (v Visibility) Wider(than Visibility) bool { return v.Tier.rank() > than.Tier.rank() }
+
 // rank orders tiers from private to public.
 func (t Tier) rank() int {
 	switch t {

@@ -11,8 +11,9 @@ import (
 )
 
 // renames finds files that a person gave another name, one by one or with their folder, and renames their documents:
-// the text is gone at one path, and stands at another where nothing was. Else memory would have it twice. What is not
-// the only one with its text, nor with its name, is no rename; neither is what went to other readers.
+// the text is gone at one path, and stands at another where nothing was. Else memory would have it twice. What went to
+// where more see it is promoted. What is not the only one with its text, nor with its name, is no rename; neither is
+// what fewer would see.
 func (s *syncing) renames(ctx context.Context) error {
 	came, err := s.came(ctx)
 	if err != nil || len(came) == 0 { // the usual
@@ -87,11 +88,15 @@ func pairs(went, came []string) map[string]string {
 // are synced as they are.
 func (s *syncing) rename(ctx context.Context, from, to string) error {
 	old, next := s.sources[from].(*document), s.sources[to].(*document)
+	why := "from " + from
 	if old.on != next.on {
-		return nil
+		if !next.on.Wider(old.on) {
+			return nil
+		}
+		why += ", which has a link to it"
 	}
 	if !s.looks {
-		_, err := s.person().Rename(ctx, old.path, next.path, &old.on)
+		err := s.renameTo(ctx, old, next)
 		if errors.Is(err, perdure.ErrConflict) || errors.Is(err, perdure.ErrNotFound) || s.isAbout(err) {
 			return nil
 		}
@@ -107,7 +112,7 @@ func (s *syncing) rename(ctx context.Context, from, to string) error {
 	s.records[to], s.records[from] = moved, &record{path: from}
 	delete(s.listing, from)
 	delete(s.current, from)
-	s.add(to, Renamed, "from "+from)
+	s.add(to, Renamed, why)
 	if s.looks {
 		delete(s.sources, from)
 		delete(s.sources, to)
@@ -118,4 +123,13 @@ func (s *syncing) rename(ctx context.Context, from, to string) error {
 		return err
 	}
 	return s.State.forget(ctx, s.id, from)
+}
+
+func (s *syncing) renameTo(ctx context.Context, old, next *document) (err error) {
+	if old.on == next.on {
+		_, err = s.person().Rename(ctx, old.path, next.path, &old.on)
+	} else {
+		_, err = s.person().Promote(ctx, old.path, &old.on, next.on, next.path)
+	}
+	return err
 }

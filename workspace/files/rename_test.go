@@ -67,20 +67,39 @@ func TestARenamedFolderIsRenamedInMemory(t *testing.T) {
 	}
 }
 
-// What cannot be told apart, or would have other readers, is no rename: nothing is lost; what is missing comes back.
+// What cannot be told apart, or would have fewer readers, is no rename: nothing is lost; what is missing comes back.
 func TestWhatMayBeNoRenameIsNone(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, "ann").person(0)
 	p.write("notes/a.md", "the same\n")
 	p.write("notes/b.md", "the same\n")
-	p.write("agents/coder/mine.md", "private\n")
+	p.write("notes/ours.md", "of the team\n")
 	p.sync()
 	p.move("team/notes/a.md", "team/notes/y.md")
 	p.move("team/notes/b.md", "team/notes/z.md")
-	p.move("mine.md", "team/notes/mine.md")
+	p.move("team/notes/ours.md", "ours.md")
 	r := p.sync()
 	if len(did(r, Renamed)) > 0 || len(did(r, PutBack)) != 3 || len(did(r, Taken)) != 3 {
 		t.Errorf("got %v", r.Changes)
+	}
+	p.still()
+}
+
+// A file that is moved to where more see it is promoted.
+func TestAFileThatIsMovedToTheTeamIsPromoted(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	was := p.write("agents/coder/mine.md", "for all\n")
+	p.write("notes/a.md", "of the team\n")
+	p.sync()
+	p.move("mine.md", "team/notes/ours.md")
+	if r := p.sync(); !slices.Equal(did(r, Renamed), []string{"team/notes/ours.md"}) || len(did(r, PutBack)) > 0 {
+		t.Errorf("got %v", r.Changes)
+	}
+	p.shows("mine.md", "Moved to [[notes/ours.md]] (team).\n")
+	p.shows("team/notes/ours.md", "for all\n")
+	if d := p.read("notes/ours.md"); d.From == nil || d.From.Entry != was.Version {
+		t.Errorf("it is from %v, want the version it was", d.From)
 	}
 	p.still()
 }
