@@ -159,6 +159,7 @@ func (f *Fold) takeBack(after *Fold) {
 	giveBack(f.twins, after.twins, f.rooms.twins, after.rooms.twins)
 	giveBack(f.unmade, after.unmade, f.rooms.unmade, after.rooms.unmade)
 	giveBack(f.made, after.made, f.rooms.made, after.rooms.made)
+	giveBack(f.beside, after.beside, f.rooms.beside, after.rooms.beside)
 }
 
 // folds are what dueAfter folds into. Nothing of them is left when it returns.

@@ -88,6 +88,7 @@ type Fold struct {
 	acts        []act      // the latest, of the entries at hand
 	forgot      Position   // the last of those before them; zero: there are none
 	doubled     []Doubled  // found among them, and not on record
+	beside      []act      // what was proposed beside or after the end, and not decided before it
 	unmade      []unmade   // once effects that were not done, as far as is on record in those entries
 	happened    []happened // those of them that were, and the advisor has not been told
 	made        []made     // once effects that were done, as those entries say

@@ -21,6 +21,7 @@ func (f *Fold) stepAdvice(e *Entry, a *Advice) {
 		f.recordSignal(f.advisorTool(a.Advisor), e, SignalRecord{Signal: OK, Took: a.Took}, "")
 	}
 	if f.Ended != nil {
+		f.offered(e.Name, a.Actions)
 		return
 	}
 	f.see(e, a)

@@ -27,7 +27,7 @@ type alone struct {
 // share one array, and each sees it up to its own length. They belong to the arrays: a list that is copied, or made
 // shorter at its end, gets a new one.
 type rooms struct {
-	inbox, dedupe, conflicts, acts, fallen, unmade, made, tellers, twins *room
+	inbox, dedupe, conflicts, acts, fallen, unmade, made, tellers, twins, beside *room
 }
 
 // room is how many elements of an array no fold has used yet.

@@ -66,11 +66,11 @@ func (f *Fold) stepDecision(e *Entry, d *Decision) {
 		if !d.acts() {
 			return // it changed the agent itself, as it was on another branch
 		}
-		action = Execute{Tool: "unknown"}
+		action = Execute{Tool: unknownTool}
 	}
 	if len(d.Approvals) > 0 && !f.useApprovals(e, d, action) {
 		if x, ok := action.(Execute); ok && d.Verdict.Answer == Allow && !d.Effect.Repeatable() {
-			f.acted(e, callKey(&x), Hash{}, 0) // it does not count, and may have happened all the same
+			f.acted(e, f.whatOf(d, &x), Hash{}, 0) // it does not count, and may have happened all the same
 			f.unmake(e.Name, &x, Denied)
 		}
 		return
@@ -135,7 +135,7 @@ func (f *Fold) allow(e *Entry, d *Decision, action Action) {
 		if f.open(e, d, a) {
 			f.Did = phase.Execution
 			if !d.Effect.Repeatable() {
-				f.acted(e, callKey(&a), d.Advice, d.Index)
+				f.acted(e, f.whatOf(d, &a), d.Advice, d.Index)
 			}
 		}
 	case Delegate:
@@ -222,6 +222,9 @@ func (f *Fold) wake(e *Entry, w *Wake) {
 func (f *Fold) end(e *Entry, s Signal, result Data, note string) {
 	if f.Ended != nil {
 		return
+	}
+	for i := range f.Proposals {
+		f.offered(f.Proposals[i].Advice, f.Proposals[i].Actions) // a copy may have decided them
 	}
 	f.Ended = &Ending{Entry: e.Name, Signal: s, Result: result, Note: note, Time: e.Time}
 	f.Sleep, f.Recheck, f.Owed, f.Asks, f.Proposals, f.Basis = nil, nil, nil, nil, nil, nil

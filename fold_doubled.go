@@ -66,6 +66,32 @@ func (f *Fold) done(q *Asking) bool {
 	})
 }
 
+// unknownTool stands for what a decision lets happen when the fold has no proposals left that say what it is (frozen).
+const unknownTool = "unknown"
+
+// offered remembers what advice proposes that no fold keeps: it has ended. A copy that had not heard of the end may
+// have decided it, and that may be what was done here.
+func (f *Fold) offered(advice Hash, actions []Action) {
+	for i, a := range actions {
+		if what, ok := f.whatIs(a); ok {
+			f.beside = extended(f, f.beside, act{what: what, by: advice, index: int64(i)}, maxActs, &f.rooms.beside)
+		}
+	}
+}
+
+// whatOf names what a decision lets happen, also where the fold does not offer it any more: then it was offered beside
+// the end, or decided in another copy.
+func (f *Fold) whatOf(d *Decision, x *Execute) Hash {
+	if x.Tool == unknownTool && d.Action == nil {
+		for _, all := range [][]act{f.beside, f.acts} {
+			if i := find(f, all, func(a *act) bool { return a.by == d.Advice && a.index == d.Index }); i >= 0 {
+				return all[i].what
+			}
+		}
+	}
+	return callKey(x)
+}
+
 // whatIs names an action that must not happen twice by what is done.
 func (f *Fold) whatIs(a Action) (what Hash, ok bool) {
 	switch a := a.(type) {
@@ -128,7 +154,7 @@ func (f *Fold) settled(decision Hash) bool {
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
 	f.unmade, f.happened, f.made, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil, nil
-	f.sights, f.drifted, f.marks = nil, nil, nil
+	f.sights, f.drifted, f.marks, f.beside = nil, nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {

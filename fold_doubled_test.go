@@ -1,8 +1,10 @@
 package perdure_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -74,5 +76,80 @@ func TestWhatWasSeenIsNotTakenForDoubled(t *testing.T) {
 		return r.Tool == "pay"
 	}); i < 0 || f.Tools[i].Calls < 300 {
 		t.Fatalf("it is not about many payments: %+v", f.Tools)
+	}
+}
+
+// Copies that both pay and then end, or go on, at their own pace: a person is asked, whoever was first, and whether the
+// copies were asked about the payment before they parted, or each had advice of its own.
+func TestWhatWasDoubledByCopiesThatEndedIsFound(t *testing.T) {
+	for _, asked := range []string{"", "pay"} { // before the copies parted
+		for _, ends := range []bool{false, true} {
+			for _, early := range []int{0, 1, 9} { // how much more happened to one of them before
+				t.Run(fmt.Sprint(asked, ends, early), func(t *testing.T) { doubledBy(t, asked, ends, early) })
+			}
+		}
+	}
+}
+
+func doubledBy(t *testing.T, asked string, ends bool, early int) {
+	pay, seen := counter("pay", perdure.Once)
+	payer := func() *perdure.Node {
+		n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+			switch {
+			case turn == 0:
+				return []perdure.Action{perdure.Execute{Tool: "pay"}}
+			case ends:
+				return []perdure.Action{perdure.End{Signal: perdure.OK}}
+			}
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "x"}}}
+		}), pay)
+		n.Place, n.SnapshotEvery = perdure.Place{ID: perdure.HashOf(nil)}, 100_000
+		n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+			if x, ok := r.Action.(perdure.Execute); ok && x.Tool == asked {
+				return perdure.Verdict{Answer: perdure.Ask}
+			}
+			return allow(a, r, now)
+		})
+		return n
+	}
+	a, b := payer(), payer()
+	b.Key = a.Key
+	id := create(t, a, perdure.Genesis{})
+	if asked != "" {
+		run(t, a, id)
+	}
+	merge(t, a.Store, b.Store, id)
+	for i, n := range []*perdure.Node{a, b} {
+		for range i * early {
+			if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "hello"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asks := load(t, n.Store, id).Asks; len(asks) > 0 {
+			approve(t, n, id, &asks[0])
+		}
+		run(t, n, id)
+	}
+	if _, total := calls(seen); total != 2 {
+		t.Fatalf("%d payments", total)
+	}
+	merge(t, b.Store, a.Store, id)
+	merge(t, a.Store, b.Store, id)
+	for _, n := range []*perdure.Node{a, b} {
+		if d := load(t, n.Store, id).Doubles(); len(d) != 1 {
+			t.Errorf("%d found decided twice, want 1", len(d))
+		}
+	}
+	run(t, a, id)
+	f := load(t, a.Store, id)
+	if len(f.Doubled) != 1 || (f.Ended != nil) != ends {
+		t.Fatalf("%d on record, want 1", len(f.Doubled))
+	}
+	settle := perdure.Settle{Decision: f.Doubled[0].Second, Signal: perdure.OK}
+	if _, err := a.Settle(t.Context(), id, settle); err != nil {
+		t.Error(err)
+	}
+	if f := load(t, a.Store, id); len(f.Doubles()) > 0 {
+		t.Error("it is still asked after it was settled")
 	}
 }

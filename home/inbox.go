@@ -110,7 +110,7 @@ func (d *Desk) inboxLines(ctx context.Context, f perdure.Filter, limit int, now 
 		if err != nil {
 			return lines, "", err
 		}
-		if rows++; one.State != phase.Terminated {
+		if rows++; one.State != phase.Terminated || one.Waiting {
 			lines = append(lines, one)
 		}
 		if view.MayWait(&one, now) {

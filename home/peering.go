@@ -324,6 +324,12 @@ func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way e
 		return err
 	}
 	w.report(o, got, err)
+	if got != nil && got.Pulled != nil {
+		if n := doubles(ctx, w.here.Desk.Store, o.Agent); n > 0 {
+			w.log.Warn("decided in two copies, so it may have happened twice: see perdure inbox", "agent",
+				o.Agent.Short(), "decisions", n)
+		}
+	}
 	if got != nil && got.Pushed != nil {
 		if err := w.book.Keep(ctx, w.conf.Name, got.Pushed); err != nil {
 			return err

@@ -45,6 +45,8 @@ type Passage struct {
 	Moved  bool              `json:"moved,omitempty"`  // its seat went along
 	Before *exchange.Receipt `json:"before,omitempty"` // what went before its seat did
 	Waits  string            `json:"waits,omitempty"`  // why it does not go on there, with its seat
+	// Doubled is how much of it two copies decided, as far as nobody has settled it: it may have happened twice.
+	Doubled int `json:"doubled,omitempty"`
 }
 
 // TransferFault is an agent that did not pass, and why.
@@ -148,7 +150,9 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 		}
 		return
 	}
-	got.Name = name
+	if got.Name = name; got.Pulled != nil {
+		got.Doubled = doubles(ctx, s, id)
+	}
 	t.Passed = append(t.Passed, *got)
 	if got.Before != nil {
 		t.Entries += got.Before.Entries
@@ -162,6 +166,15 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 			t.Entries += x.r.Entries
 		}
 	}
+}
+
+// doubles is how much of what must happen once two copies of an agent decided, as is known where they met.
+func doubles(ctx context.Context, s perdure.Store, id perdure.AgentID) int {
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil {
+		return 0 // whoever looks at it next is told
+	}
+	return len(a.Fold().Doubles())
 }
 
 // Err says that some did not pass, of the kind of the first; nil: all did.

@@ -66,7 +66,7 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Pl
 	}
 	for _, d := range f.Doubles() {
 		add(Wait{Kind: WaitDoubled, Decision: d.Second, Since: d.Time,
-			What:   fmt.Sprintf(twice+": decisions %s and %s", d.First.Short(), d.Second.Short()),
+			What:   fmt.Sprintf(Twice+": decisions %s and %s", d.First.Short(), d.Second.Short()),
 			Answer: fmt.Sprintf("perdure settle %s %s --signal ok --note TEXT", Callable(a), d.Second)})
 	}
 	if f.Ended != nil || len(f.Paused) > 0 {
@@ -91,8 +91,8 @@ func SeatWaits(a *perdure.Agent, t *perdure.Trust, me perdure.Key, at perdure.Pl
 	return found
 }
 
-// twice says what is known of an act that two copies decided.
-const twice = "decided in two copies, so it may have happened twice"
+// Twice says what is known of an act that two copies decided.
+const Twice = "decided in two copies, so it may have happened twice"
 
 // TakenBy says who may take the seat of an agent that the key here does not own.
 func TakenBy(f *perdure.Fold) string {

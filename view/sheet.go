@@ -289,7 +289,7 @@ func (w *Wait) Asking() string {
 	case WaitDoubt:
 		return "did it happen? "
 	case WaitDoubled:
-		return twice + ": "
+		return Twice + ": "
 	}
 	return "may it? "
 }

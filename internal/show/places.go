@@ -38,6 +38,9 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 			way += " with its seat"
 		}
 		passed(&b, name, way, ", where it was new", "; held there: ", one.Pushed, one.Before)
+		if one.Doubled > 0 {
+			fmt.Fprintf(&b, "%s: %s; look: perdure inbox\n", name, view.Twice)
+		}
 		switch {
 		case one.Waits != "":
 			fmt.Fprintf(&b, "%s: does not go on there yet: %s\n", name, view.InLine(one.Waits))
