@@ -59,18 +59,18 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 	if err != nil {
 		return "", "", false, err
 	}
-	shown := r.incoming
-	if r.outgoing != nil { // it was displaced by that
-		shown = r.outgoing
+	took := *r.incoming
+	if r.outgoing == nil { // else it was displaced: what the file shows, resume finds out
+		r.base = r.incoming
 	}
-	r.base, r.incoming, r.outgoing, r.versions = shown, nil, nil, unsettled+versions
+	r.incoming, r.versions = nil, unsettled+versions
 	if err := s.State.keep(ctx, s.id, r); err != nil {
 		return "", "", false, err
 	}
 	if clash == "" && hasMarks(text) {
 		clash = marksStay
 	}
-	s.tookIn(file, r, clash)
+	s.tookIn(file, r, took, clash)
 	return text, versions, ok, s.at("based")
 }
 
@@ -78,13 +78,13 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 const marksStay = "marks are still in it: bring together what is between them, and take them out"
 
 // tookIn reports that a text was taken in.
-func (s *syncing) tookIn(file string, r *record, clash string) {
+func (s *syncing) tookIn(file string, r *record, text, clash string) {
 	switch {
 	case clash != "":
 		s.add(file, Conflict, clash)
 	case r.lost:
 		s.add(file, Taken, "memory had lost it")
-	case isJSON(file) && !json.Valid([]byte(*r.base)):
+	case isJSON(file) && !json.Valid([]byte(text)):
 		s.add(file, Taken, "it is no JSON as it stands")
 	default:
 		s.add(file, Taken, "")
@@ -144,7 +144,8 @@ func (s *syncing) resume(ctx context.Context, file string, r *record, src source
 		return nil
 	}
 	if r.base == nil || nearer(there.text, *r.outgoing, *r.base) {
-		r.base = r.outgoing
+		base := shown(*r.outgoing, there.text, r.base)
+		r.base = &base
 	}
 	r.outgoing = nil
 	return s.State.keep(ctx, s.id, r)
@@ -160,6 +161,29 @@ func nearer(text, one, other string) bool {
 	return text == one || text != other && count(one) >= count(other)
 }
 
+// shown is what of a text a person has seen for certain, who may have been shown it or not: what stands in their file,
+// and what they were shown before. Nobody takes away what they have not seen.
+func shown(text, file string, before *string) string {
+	if text == file || before != nil && text == *before {
+		return text
+	}
+	lines := split(text)
+	in, was := partners(lines, split(file)), make([]int, len(lines))
+	for i := range was {
+		was[i] = -1
+	}
+	if before != nil {
+		was = partners(lines, split(*before))
+	}
+	var seen []string
+	for i, line := range lines {
+		if in[i] >= 0 || was[i] >= 0 {
+			seen = append(seen, line+"\n")
+		}
+	}
+	return strings.Join(seen, "")
+}
+
 // leftover is about the part of a file that a killed process left: what it was writing, or what it had replaced.
 func (s *syncing) leftover(ctx context.Context, file string, r *record) error {
 	part, err := s.tree.read(partOf(file))
@@ -171,7 +195,7 @@ func (s *syncing) leftover(ctx context.Context, file string, r *record) error {
 		return s.ofFile(err)
 	}
 	ours := part == nil || r.base != nil && part.text == *r.base || r.outgoing != nil &&
-		strings.HasPrefix(*r.outgoing, part.text) || there != nil && r.base != nil && there.text == *r.base ||
+		strings.HasPrefix(*r.outgoing, part.text) || there != nil && part.text == there.text ||
 		strings.Trim(part.text, "\x00") == ""
 	if !ours && r.incoming == nil {
 		r.incoming = &part.text

@@ -89,6 +89,9 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 	if ok && r.base != nil && s.restored(file, there) {
 		return s.again(ctx, file, r, there, text, versions)
 	}
+	if ok && r.base != nil {
+		s.rebase(ctx, file, r, there)
+	}
 	both := ok && (r.base == nil || text != *r.base)
 	return s.edited(ctx, file, r, src, there, both)
 }
@@ -140,14 +143,23 @@ func (s *syncing) known(ctx context.Context, r *record, text, versions string) e
 // missing makes a file that is not there. One that a person took away is put back, unless that is to count.
 func (s *syncing) missing(ctx context.Context, file string, r *record, src source, text, versions string) error {
 	if r.base != nil && s.Delete && !follows(file) && versions != "" && r.versions == versions {
+		if !s.looks {
+			err := s.at("removes")
+			if err == nil {
+				err = src.remove(ctx, versions)
+			}
+			if errors.Is(err, perdure.ErrConflict) {
+				return errChanged // somebody wrote what this person has not seen
+			}
+			if err == nil {
+				err = s.gone(ctx, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		s.add(file, Deleted, "")
-		if s.looks {
-			return nil
-		}
-		if err := src.remove(ctx); err != nil {
-			return err
-		}
-		return s.gone(ctx, r)
+		return nil
 	}
 	status, why := Written, ""
 	switch {
@@ -212,8 +224,8 @@ func (s *syncing) sends(ctx context.Context, r *record, text, versions string) e
 
 // takeAway removes the file of a document that is gone.
 func (s *syncing) takeAway(ctx context.Context, file string, r *record, there *content) error {
-	s.add(file, Removed, "")
 	if s.looks {
+		s.add(file, Removed, "")
 		return nil
 	}
 	theirs, err := s.tree.remove(file, there)
@@ -226,6 +238,7 @@ func (s *syncing) takeAway(ctx context.Context, file string, r *record, there *c
 	if theirs != nil {
 		return s.displaced(ctx, file, r, theirs)
 	}
+	s.add(file, Removed, "")
 	return s.gone(ctx, r)
 }
 

@@ -103,7 +103,7 @@ func (f *Folder) find(ctx context.Context) (err error) {
 		return err
 	}
 	f.tree = &tree{root, f.late, f.mid}
-	err = f.mark(known)
+	err = f.mark(ctx, known)
 	if err == nil {
 		err = f.own()
 	}
@@ -117,7 +117,7 @@ func (f *Folder) find(ctx context.Context) (err error) {
 func (f *Folder) close() error { return errors.Join(f.tree.root.Close(), f.unlock()) }
 
 // mark checks whose folder it is, and makes a new one the role's.
-func (f *Folder) mark(known bool) error {
+func (f *Folder) mark(ctx context.Context, known bool) error {
 	was, err := f.tree.read(markerName)
 	switch {
 	case err == nil && was != nil:
@@ -144,6 +144,11 @@ func (f *Folder) mark(known bool) error {
 	}
 	if f.looks {
 		return nil
+	}
+	if known { // it was emptied as a whole: nobody took single files away
+		if err := f.State.anew(ctx, f.id); err != nil {
+			return err
+		}
 	}
 	b, err := json.Marshal(marker{"folder", f.Reader.Role(), markerVersion})
 	if err != nil {

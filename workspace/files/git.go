@@ -215,6 +215,29 @@ func blobOf(raw []byte, digits int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// rebase finds out whether a person changed a text that git had put back to what it was at the commit that was synced
+// last: then that is what they have seen.
+func (s *syncing) rebase(ctx context.Context, file string, r *record, there *content) {
+	b, ok := s.blobs[file]
+	if !ok || blobOf([]byte(*r.base), len(b.name)) == b.name { // the usual
+		return
+	}
+	g := s.repository(ctx)
+	if g == nil {
+		return
+	}
+	raw, err := g.git(ctx, "cat-file", "blob", b.name)
+	if err != nil {
+		return // git has it no more
+	}
+	if raw != "" {
+		raw += "\n" // which is cut off
+	}
+	if was := normal(raw); !nearer(there.text, *r.base, was) {
+		r.base, r.versions = &was, unsettled+r.versions
+	}
+}
+
 // restored reports whether a file is as it was at the commit that was synced last, though memory has gone on since and
 // the file with it: git put it back, not a person.
 func (s *syncing) restored(file string, there *content) bool {

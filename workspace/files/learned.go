@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -153,15 +154,29 @@ func (l *learned) take(ctx context.Context, base *string, versions, text string)
 	return clash, nil
 }
 
-func (l *learned) remove(ctx context.Context) error {
+func (l *learned) remove(ctx context.Context, versions string) error {
 	parts, _, err := l.parts(ctx)
-	for name := range parts {
-		if name != "" && err == nil {
-			err = l.month(name).remove(ctx)
-		}
-	}
 	if err != nil {
 		return err
 	}
-	return l.top.remove(ctx)
+	seen := namesOf(versions)
+	for name := range parts {
+		d := &l.top
+		if name != "" {
+			d = l.month(name)
+		}
+		_, now, ok, err := d.now(ctx)
+		if err == nil && ok {
+			for _, one := range namesOf(now) {
+				if !slices.Contains(seen, one) {
+					return perdure.ErrConflict
+				}
+			}
+			err = d.remove(ctx, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

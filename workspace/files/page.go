@@ -100,7 +100,7 @@ func (p *derived) ours(line string) bool {
 	return line == "" || line == p.mark || slices.Contains(frame, line)
 }
 
-func (p *derived) remove(ctx context.Context) error { return nil }
+func (p *derived) remove(context.Context, string) error { return nil }
 
 // The lines of pages that say nothing by themselves.
 const (

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
@@ -23,7 +24,7 @@ type play struct {
 	agent   *workspace.Reader
 	n       int
 	removed map[string]bool // words that somebody took away on purpose
-	wrote   []string        // words of people
+	wrote   []string        // words of people, and of the agent
 	log     []string
 	old     perdure.Store      // a backup; nil: there is none
 	dirty   [2]map[string]bool // what each person edited since the last sync, as a watcher is told; nil: anything
@@ -92,8 +93,18 @@ func (p *play) agentWrites() {
 		p.t.Fatal(err)
 	}
 	lines := p.change(split(d.Text), "z", false)
+	p.notes(d.Text, text(lines))
 	p.tell(name, text(lines))
 	p.say("agent writes %s: %q", name, lines)
+}
+
+// notes notes which words somebody wrote.
+func (p *play) notes(before, after string) {
+	for _, w := range token.FindAllString(after, -1) {
+		if !strings.Contains(before, w) {
+			p.wrote = append(p.wrote, w)
+		}
+	}
 }
 
 // change changes a text, and notes what is taken away on purpose.
@@ -137,14 +148,9 @@ func (p *play) edits(i int, name string) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.t.Fatal(err)
 	}
-	before := token.FindAllString(string(b), -1)
 	lines := p.change(split(string(b)), string(rune('a'+i)), true)
 	after := text(lines)
-	for _, w := range token.FindAllString(after, -1) {
-		if !slices.Contains(before, w) {
-			p.wrote = append(p.wrote, w)
-		}
-	}
+	p.notes(string(b), after)
 	if p.r.IntN(2) == 0 {
 		who.save(name, after)
 	} else {
@@ -153,10 +159,38 @@ func (p *play) edits(i int, name string) {
 			p.t.Fatal(err)
 		}
 	}
+	if after == "" { // and left it so
+		if err := os.Chtimes(who.file(name), time.Time{}, time.Now().Add(-time.Minute)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 	if p.dirty[i] != nil {
 		p.dirty[i][name] = true
 	}
 	p.say("person %d edits %s: %q", i, name, lines)
+}
+
+// deletes takes a file away, or a folder with all that is in it.
+func (p *play) deletes(i int) {
+	who, name := p.people[i], names[1+p.r.IntN(3)]
+	if _, err := os.Stat(who.Dir); err != nil {
+		return
+	}
+	if name == "team/plans/b.md" && p.r.IntN(2) == 0 {
+		name = "team"
+	}
+	for file, text := range who.texts() {
+		if file == name || strings.HasPrefix(file, name+"/") {
+			for _, w := range token.FindAllString(text, -1) {
+				p.removed[w] = true
+			}
+		}
+	}
+	if err := os.RemoveAll(who.file(name)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.dirty[i] = nil
+	p.say("person %d deletes %s", i, name)
 }
 
 // renames gives a file another name, or its old one back, unless that is taken.
@@ -224,7 +258,10 @@ func (p *play) gits(i int) {
 	who := p.people[i]
 	p.dirty[i] = nil
 	before := who.all()
-	switch p.r.IntN(3) {
+	switch p.r.IntN(4) {
+	case 3:
+		p.say("person %d puts what is not committed aside", i)
+		who.git("stash", "-q")
 	case 0:
 		p.say("person %d commits", i)
 		who.git("add", "-A")
@@ -249,7 +286,7 @@ func (p *play) gits(i int) {
 	}
 	after := who.all()
 	for _, w := range token.FindAllString(before, -1) {
-		if !strings.Contains(after, w) {
+		if !strings.Contains(after, w) && strings.HasSuffix(w, string(rune('a'+i))) {
 			p.removed[w] = true
 		}
 	}
@@ -263,6 +300,17 @@ func (p *play) restores() {
 		return
 	}
 	p.say("the store is put back")
+	all := ""
+	for _, who := range p.people {
+		if _, err := os.Stat(who.Dir); err == nil {
+			all += who.all()
+		}
+	}
+	for _, w := range p.wrote {
+		if !strings.Contains(all, w) {
+			p.removed[w] = true
+		}
+	}
 	for i, who := range p.people {
 		who.over(i, p.old)
 		p.dirty[i] = nil
@@ -351,6 +399,10 @@ func TestNothingThatPeopleWriteIsLost(t *testing.T) {
 				p.people[0].Git, kinds = true, 5
 			}
 			for n := range 30 {
+				if seed%6 == 5 && n%5 == 4 {
+					p.people[seed%2].Delete = true
+					p.deletes(int(seed % 2))
+				}
 				if seed%5 < 2 && n%4 == 3 {
 					p.renames(int(seed % 2))
 				}

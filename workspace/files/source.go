@@ -24,8 +24,9 @@ type source interface {
 	// take takes in a text that a person made of base, which versions said. Where parts of it did not go together with
 	// memory, clash says where both are. Taking in the same text, made of the same, once more changes nothing.
 	take(ctx context.Context, base *string, versions, text string) (clash string, err error)
-	// remove takes it out of memory.
-	remove(ctx context.Context) error
+	// remove takes out of memory what versions said. Where memory says something else by now, that stays, and the error
+	// wraps ErrConflict.
+	remove(ctx context.Context, versions string) error
 }
 
 // errSealed says that a text cannot be changed in a folder.
@@ -257,8 +258,8 @@ func (d *document) aside(ctx context.Context, key, text string) (file string, er
 	return file, err
 }
 
-func (d *document) remove(ctx context.Context) error {
-	_, err := d.f.person().Remove(ctx, d.path, &d.on, nil)
+func (d *document) remove(ctx context.Context, versions string) error {
+	_, err := d.f.person().Remove(ctx, d.path, &d.on, namesOf(versions))
 	if errors.Is(err, perdure.ErrNotFound) {
 		return nil
 	}

@@ -140,9 +140,12 @@ type record struct {
 const unsettled = "~"
 
 // names are the versions that a record rests on.
-func (r *record) names() (all []perdure.Hash) {
+func (r *record) names() []perdure.Hash { return namesOf(r.versions) }
+
+// namesOf are the names of versions, as named joins them.
+func namesOf(versions string) (all []perdure.Hash) {
 	const size = len(perdure.Hash{})
-	for name := range slices.Chunk([]byte(r.versions[len(r.versions)%size:]), size) { // the rest is unsettled
+	for name := range slices.Chunk([]byte(versions[len(versions)%size:]), size) { // the rest is unsettled
 		all = append(all, perdure.Hash(name))
 	}
 	return all
@@ -173,6 +176,12 @@ func (s *State) records(ctx context.Context, folder int64) (map[string]*record, 
 		all[r.path] = r
 	}
 	return all, errors.Join(rows.Err(), rows.Close())
+}
+
+// anew forgets what was projected into a folder that has nothing of it any more. What is on its way into memory stays.
+func (s *State) anew(ctx context.Context, folder int64) error {
+	_, err := s.db.ExecContext(ctx, "UPDATE file SET base=NULL, versions=x'', outgoing=NULL WHERE folder=?", folder)
+	return err
 }
 
 // record is what is known of a file.

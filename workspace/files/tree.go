@@ -130,25 +130,33 @@ func (t *tree) create(file, text string) error {
 	if err != nil {
 		return err
 	}
-	err = t.root.Link(part, file)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
-		if _, there := t.root.Lstat(file); errors.Is(there, fs.ErrNotExist) {
-			if err := t.root.Rename(part, file); err != nil {
-				return err
-			}
-			return t.root.Sync(path.Dir(file))
-		}
-		err = fs.ErrExist
+	if err = t.name(part, file); errors.Is(err, errChanged) {
+		err = errors.Join(err, t.root.Remove(part))
 	}
-	if errors.Is(err, fs.ErrExist) {
-		err = errChanged
-	}
-	return errors.Join(err, t.root.Remove(part), t.root.Sync(path.Dir(file)))
+	return err
 }
 
-// replace puts a text in the place of what a file held when it was read. If somebody changes it meanwhile, either
-// nothing is replaced and the error is errChanged; or it was too late for that, and what they wrote is returned: it is
-// in the part of the file until drop is called.
+// name gives a part the name of its file, if there is no file of that name; else the error is errChanged, and the part
+// stays.
+func (t *tree) name(part, file string) error {
+	err := t.root.Link(part, file)
+	switch {
+	case err == nil:
+		err = t.root.Remove(part)
+	case errors.Is(err, fs.ErrExist):
+		err = errChanged
+	default: // a file system without links
+		if _, there := t.root.Lstat(file); !errors.Is(there, fs.ErrNotExist) {
+			return errChanged
+		}
+		err = t.root.Rename(part, file)
+	}
+	return errors.Join(err, t.root.Sync(path.Dir(file)))
+}
+
+// replace puts a text in the place of what a file held when it was read. If somebody changes it meanwhile, the file is
+// theirs, the same one that an editor may still be writing to, and the error is errChanged; or even that was too late,
+// and what they wrote is returned: it is in the part of the file until drop is called.
 func (t *tree) replace(file string, was *content, text string) (theirs *content, err error) {
 	part, err := t.prepare(file, text, was.info.Mode().Perm())
 	if err != nil {
@@ -172,14 +180,16 @@ func (t *tree) replace(file string, was *content, text string) (theirs *content,
 	if err := t.root.Sync(path.Dir(file)); err != nil {
 		return nil, err
 	}
-	theirs, err = t.read(part)
-	switch {
-	case err != nil: // it is no text: they get it back as it is
-		return nil, errors.Join(errChanged, t.root.Exchange(part, file), t.drop(file))
-	case theirs == nil || !bytes.Equal(theirs.raw, was.raw):
+	if theirs, err = t.read(part); err == nil && theirs != nil && bytes.Equal(theirs.raw, was.raw) {
+		return nil, t.drop(file)
+	}
+	if err := errors.Join(t.root.Exchange(part, file), t.root.Sync(path.Dir(file))); err != nil {
+		return nil, err
+	}
+	if theirs, err = t.read(part); err == nil && theirs != nil && string(theirs.raw) != text {
 		return theirs, nil
 	}
-	return nil, t.drop(file)
+	return nil, errors.Join(errChanged, t.drop(file))
 }
 
 // remove takes a file away that holds what it held when it was read; else see replace.
@@ -191,6 +201,9 @@ func (t *tree) remove(file string, was *content) (theirs *content, err error) {
 	}
 	theirs, err = t.read(part)
 	if err != nil || theirs == nil || !bytes.Equal(theirs.raw, was.raw) {
+		if back := t.name(part, file); back == nil {
+			return nil, errChanged
+		}
 		return theirs, err
 	}
 	err = errors.Join(t.drop(file), t.root.Sync(path.Dir(file)))
