@@ -309,7 +309,14 @@ func (w *peering) passAll(ctx context.Context, p *Peer, s *Standing, owed []Owed
 
 // pass passes one agent. The error is one of the peer, or of this home: what is wrong with the agent is noted.
 func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way exchange.Way) error {
-	got, err := exchange.Sync(ctx, w.here, p, o.Agent, way)
+	stays, err := stays(ctx, w.here.Desk.Store, p, o.Agent)
+	if err == nil && stays {
+		return w.book.paid(ctx, w.conf.Name, o, nil, time.Now())
+	}
+	var got *exchange.Synced
+	if err == nil {
+		got, err = exchange.Sync(ctx, w.here, p, o.Agent, way)
+	}
 	if errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrRejected) {
 		err = nil // it is in neither place any more
 	}

@@ -62,3 +62,28 @@ func TestAPeerThatIsChangedGetsWhatItWasNotGiven(t *testing.T) {
 	}
 	peers(t, l, "", folder+"2", in, out)
 }
+
+// What peers are passed by themselves leaves the private notes of roles out, until somebody passes them on by name.
+func TestPeersAreNotGivenPrivateNotes(t *testing.T) {
+	t.Parallel()
+	l, _ := openDesk(t)
+	node, err := l.Desk.Home.Node(t.Context(), l.Desk.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	make := func(kind string) perdure.AgentID {
+		a, err := node.CreateAsleep(t.Context(), perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
+			Intent: perdure.Intent{Name: "a", Kind: kind, Goal: "hear"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.ID()
+	}
+	folder := filepath.Join(t.TempDir(), "f")
+	role := make("role")
+	peers(t, l, "", folder, make("workspace"))
+	found, err := filepath.Glob(filepath.Join(folder, "*"+role.String()[:8]+"*"))
+	if err != nil || len(found) > 0 {
+		t.Errorf("the peer has %v, %v", found, err)
+	}
+}

@@ -242,6 +242,25 @@ func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way excha
 	return ids, nil
 }
 
+// stays reports whether an agent is the private notes of a role, and not in the other place already: then it goes there
+// only by its name.
+func stays(ctx context.Context, s perdure.Store, p exchange.Peer, id perdure.AgentID) (bool, error) {
+	for item, err := range s.Entries(ctx, id, 0) {
+		if errors.Is(err, perdure.ErrNotFound) {
+			return false, nil // it is not here
+		}
+		if err != nil {
+			return false, err
+		}
+		if g, _ := item.Content().(perdure.Genesis); !workspace.KeepsPrivate(g.Intent.Kind) {
+			return false, nil
+		}
+		there, err := p.Offer(ctx, id)
+		return !there.Has(), err
+	}
+	return false, nil
+}
+
 // namedIn is the agent of a name, where it may come from: here, there, or either.
 func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exchange.Way) (id perdure.AgentID,
 	err error) {
