@@ -18,19 +18,20 @@ import (
 
 // hold keeps the committer busy until release is called.
 func hold(t *testing.T, s *Store) (release func()) {
-	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- s.submit(context.Background(), &request{relaxed: true, apply: func(*writer) error {
-			close(begun)
-			<-end
-			return nil
-		}})
-	}()
+	begun, end := make(chan struct{}), make(chan struct{})
+	r := &request{relaxed: true, done: make(chan struct{}), apply: func(*writer) error {
+		close(begun)
+		<-end
+		return nil
+	}}
+	if err := s.hand(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
 	<-begun
 	return func() {
 		close(end)
-		if err := <-done; err != nil {
-			t.Error(err)
+		if <-r.done; r.err != nil {
+			t.Error(r.err)
 		}
 	}
 }

@@ -61,13 +61,15 @@ type Store struct {
 	lookBacks atomic.Int64 // pages read to find entries before the heads
 	relisted  relisted
 
-	mu     sync.RWMutex // held for reading while a request is handed over
-	closed bool
-	queue  chan *request
-	done   chan struct{} // closed when the committer has ended
-	ended  chan struct{} // closed when the store is
-	looks  bool          // nothing is written
-	err    error         // of closing, once ended is closed
+	mu      sync.RWMutex // held for reading while a request is handed over, or committed by whoever made it
+	closed  bool
+	queue   chan *request
+	writing sync.Mutex    // held while writer is used
+	writer  *writer       // nil: nothing is written
+	done    chan struct{} // closed when the committer has ended
+	ended   chan struct{} // closed when the store is
+	looks   bool          // nothing is written
+	err     error         // of closing, once ended is closed
 
 	between func() // what a test has happen after a read, before it is known to be of one state of the file
 }
@@ -119,10 +121,10 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := newStore(path, o)
-	w.words, w.hub, w.syncs = &s.words, &s.watch, &s.syncs
+	w.words, w.hub, w.syncs, s.writer = &s.words, &s.watch, &s.syncs, w
 	go func() {
 		defer close(s.done)
-		w.run(s.queue)
+		w.run(s.queue, &s.writing)
 	}()
 	return s, nil
 }
