@@ -23,7 +23,7 @@ type Healer interface {
 // Healed is what became of a damaged agent.
 type Healed struct {
 	Entries int64   // it has now
-	Gained  int64   // of which it could not read before
+	Gained  int64   // of which it could not read before, or not with a good signature
 	Aside   int64   // that cannot be placed: what they are written on is missing
 	Gaps    []int64 // the first seqs of which nothing is left, below the highest set aside
 }
@@ -57,16 +57,26 @@ func (d Depth) Healable() error {
 }
 
 // Join parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest, and says
-// in h how many entries the memory has now and what is lost of it. Every store heals by it.
+// in h how many entries the memory has now, how many a better double took the place of, and what is lost of it. Every
+// store heals by it.
 func (h *Healed) Join(entries []*Entry) (memory, rest []*Entry) {
 	memory, rest = salvage(entries)
+	placed := byName(memory)
+	worse := func(e *Entry) bool { return placed[e.Name] != nil }
+	for _, e := range rest {
+		if worse(e) { // its name does not tell that its signature is wrong: it reads as any other
+			h.Gained++
+		}
+	}
+	rest = slices.DeleteFunc(rest, worse)
 	h.Entries, h.Gaps = int64(len(memory)), gaps(memory, rest)
 	return memory, rest
 }
 
 // salvage parts entries, in any order and with gaps, into those that make a memory, in fold order, and the rest:
 // whatever does not lead back to genesis, whose signature is wrong or missing, or that cannot be folded. Of several
-// with one name and a good signature the first is taken, and the others are in neither.
+// with one name and a good signature the first is taken, and the others are in neither; those with a wrong one are in
+// the rest.
 func salvage(entries []*Entry) (whole, rest []*Entry) {
 	for _, e := range entries {
 		if e.Signature != nil && e.verifySignature() != nil {
@@ -90,8 +100,6 @@ func salvage(entries []*Entry) (whole, rest []*Entry) {
 		kept, out := withoutHeirs(whole, bad)
 		rest = append(rest, out...)
 		if whole = kept; len(out) == 0 || len(whole) == 0 {
-			placed := byName(whole)
-			rest = slices.DeleteFunc(rest, func(e *Entry) bool { return placed[e.Name] != nil })
 			slices.SortFunc(rest, func(a, b *Entry) int { return a.Position().Compare(b.Position()) })
 			return whole, rest
 		}

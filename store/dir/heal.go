@@ -60,7 +60,7 @@ func (s *Store) heal(id perdure.AgentID, good []*perdure.Entry) (out perdure.Hea
 	}
 	whole, rest := out.Join(slices.Concat(all, good))
 	out.Aside = int64(len(rest) + lost)
-	out.Gained = out.Entries - int64(len(here))
+	out.Gained += out.Entries - int64(len(here))
 	if len(whole) == 0 || out.Gained == 0 && s.sound(name) {
 		return out, nil // nothing of it can be used, or nothing is wrong with it
 	}

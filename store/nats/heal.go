@@ -52,7 +52,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		}
 	}
 	whole, rest := out.Join(slices.Concat(found.entries, aside, good))
-	out.Gained, out.Aside = out.Entries-int64(len(found.entries)), int64(len(rest))
+	out.Gained, out.Aside = out.Gained+out.Entries-int64(len(found.entries)), int64(len(rest))
 	if found.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}

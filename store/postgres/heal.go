@@ -52,7 +52,7 @@ func (x *transaction) heal(ctx context.Context, good []*perdure.Entry) (out perd
 		return out, perdure.ErrNotFound
 	}
 	whole, rest := out.Join(slices.Concat(read, aside, good))
-	out.Gained, out.Aside = out.Entries-int64(len(read)), int64(len(rest))
+	out.Gained, out.Aside = out.Gained+out.Entries-int64(len(read)), int64(len(rest))
 	if faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}

@@ -167,10 +167,10 @@ func ignore(err, not error) error {
 	return err
 }
 
-// born reads a first entry; nil if it is none.
+// born reads a first entry; nil if it is none that is whole.
 func born(b []byte) *perdure.Entry {
 	e, err := perdure.DecodeEntry(b, perdure.Limits{Bytes: 2 * perdure.MaxBody})
-	if err != nil || !hasBirth(e) {
+	if err != nil || !hasBirth(e) || e.Signature != nil && e.CheckSignature() != nil {
 		return nil
 	}
 	return e

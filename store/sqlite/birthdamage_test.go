@@ -1,11 +1,15 @@
 package sqlite
 
 import (
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -207,4 +211,52 @@ func unbornIn(t *testing.T, path string) (missing int64, err error) {
 	}
 	missing, err = s.Unborn(t.Context())
 	return missing, errors.Join(err, s.Close())
+}
+
+// A signature is no part of what an entry is named by: a row whose signature is damaged reads as any other. It is
+// healed from the second copy of a first entry, or from a good copy.
+func TestDamagedSignatureOfAFirstEntryIsHealed(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []bool{true, false} {
+		w := interleaved(t, 1, 3, false)
+		s, err := Open(t.Context(), w.path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		id := slices.Collect(maps.Keys(w.entries))[0]
+		signature := hex.EncodeToString(w.entries[id][0].Signature)
+		vandal(t, w.path, fmt.Sprintf("UPDATE log SET data=unhex(replace(lower(hex(data)),'%s','%s'))", signature,
+			strings.Repeat("5a", len(signature)/2)))
+		good := w.entries[id]
+		if kept {
+			good = nil
+		} else {
+			vandal(t, w.path, "DELETE FROM births")
+		}
+		verify := func() error {
+			_, err := perdure.Verify(memory(t, s, id), perdure.VerifyOptions{})
+			return err
+		}
+		if verify() == nil {
+			t.Fatal("nothing was damaged")
+		}
+		if h, err := s.Heal(t.Context(), id, good); err != nil || h.Entries != int64(len(w.entries[id])) {
+			t.Errorf("healed: %+v, %v", h, err)
+		}
+		if err := verify(); err != nil {
+			t.Errorf("after the cure, with a second copy: %v: %v", kept, err)
+		}
+	}
+}
+
+// memory is what a store holds of an agent.
+func memory(t *testing.T, s *Store, id perdure.AgentID) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for item, err := range s.Entries(t.Context(), id, 0) {
+			if !yield(item.Entry, err) {
+				return
+			}
+		}
+	}
 }

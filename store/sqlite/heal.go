@@ -155,7 +155,7 @@ func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good [
 	}
 	// a body that is lost here is taken from the copy
 	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare))
-	out.Gained = out.Entries - m.held
+	out.Gained += out.Entries - m.held
 	m.bad = superfluous(id, m.bad, whole)
 	if !slices.ContainsFunc(m.rows, func(r rawRow) bool {
 		return r.left && !r.whos
