@@ -25,6 +25,7 @@ type work struct {
 	looked  time.Time       // when it was last certain that the heads are the heads
 	stop    <-chan struct{} // closed when this node is to begin nothing more; nil: never
 	copied  bool            // its seat is needed, and elsewhere
+	gone    gone            // whether its seat was here before
 	behind  *Idle           // why nothing is done for it: this copy is an old one
 
 	announced bool // its relatives have been told of its end
@@ -241,7 +242,13 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	} else if idle != nil {
 		return *idle, nil
 	}
-	return w.take(ctx, Plan(w.polled(), w.n.capabilities(w.claim != nil, nil), now), now)
+	c := w.n.capabilities(w.claim != nil, nil)
+	if left, err := w.left(ctx); err != nil {
+		return nil, err
+	} else if left {
+		c.Seated = true
+	}
+	return w.take(ctx, Plan(w.polled(), c, now), now)
 }
 
 // take carries out a step of the plan. It returns the step that was taken: the agent may be idle after all.

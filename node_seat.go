@@ -45,6 +45,47 @@ func (w *work) sit(ctx context.Context, s sitStep) error {
 		Notice: SeatTaken{At: w.n.placed.Load().ID, Of: s.Of}})
 }
 
+// gone is whether this store had the seat of an agent before a claim.
+type gone struct {
+	claim Hash
+	had   bool
+}
+
+// left reports whether the seat of the agent was in this store, and is in another now: it goes on there, and to go on
+// here as well would have two places think, and do what can be repeated. A seat that was never handed over was nowhere
+// else.
+func (w *work) left(ctx context.Context) (bool, error) {
+	at, f := *w.n.placed.Load(), w.a.fold
+	if !f.SeatElsewhere(at) || f.Seats[0].Epoch == 1 {
+		return false, nil
+	}
+	if w.gone.claim != f.Seats[0].Claim {
+		w.gone = gone{claim: f.Seats[0].Claim}
+		for e, err := range Backwards(ctx, w.n.Store, w.a.ID(), nil) {
+			if err != nil {
+				return false, err
+			}
+			if w.gone.had = e.seats(at.ID); w.gone.had {
+				break
+			}
+		}
+	}
+	return w.gone.had, nil
+}
+
+// seats reports whether an entry says that a store has the seat, or hands it over.
+func (e *Entry) seats(at Hash) bool {
+	switch b := e.content.(type) {
+	case Genesis:
+		return b.Seat == at
+	case Event:
+		taken, _ := b.Notice.(SeatTaken)
+		given, _ := b.Notice.(SeatGiven)
+		return taken.At == at || given.At == at
+	}
+	return false
+}
+
 // flag records that something was decided twice.
 func (w *work) flag(ctx context.Context, s flagStep) error {
 	w.n.Log.Warn("decided in two copies: it may have happened twice", "agent", w.a.ID().Short(), "first",

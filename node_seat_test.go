@@ -137,6 +137,34 @@ func TestTheSeatIsHandedOver(t *testing.T) {
 	}
 }
 
+// Whoever handed the seat over leaves the agent alone, also once it knows where the seat is: two places would think,
+// and both would do what can be repeated.
+func TestWhoHandedItOverStaysOutOfIt(t *testing.T) {
+	get, seen := counter("get", perdure.Idempotent)
+	here, there := new(perdure.MemStore), new(perdure.MemStore)
+	awake := scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		return [][]perdure.Action{{perdure.Sleep{Trigger: perdure.On{Event: "go"}}},
+			{perdure.Execute{Tool: "get"}}, {perdure.End{Signal: perdure.OK}}}[turn]
+	})
+	a, b := newNode(t, here, awake, get), newNode(t, there, awake, get)
+	id := create(t, a, perdure.Genesis{})
+	if err := a.GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	merge(t, here, there, id)
+	run(t, b, id) // takes it, and sleeps
+	merge(t, there, here, id)
+	if _, err := a.Tell(t.Context(), id, perdure.Event{Name: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if idle := run(t, a, id); !idle.Is(phase.RestElsewhere) {
+		t.Errorf("where the seat was it rests as %+v", idle)
+	}
+	if _, total := calls(seen); total != 0 {
+		t.Errorf("called %d times where the seat was handed over", total)
+	}
+}
+
 // An agent that arrived with its seat can be handed on before anybody has run it here.
 func TestASeatIsHandedOnUnused(t *testing.T) {
 	p := newPayers(t)

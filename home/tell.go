@@ -64,6 +64,9 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	if a.Fold().HandedOver(place) {
 		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from "+
 			"here is imported there", view.Called(a))
+	} else if peers, err := h.Peers(); a.Fold().SeatElsewhere(place) && err == nil && len(peers) == 0 {
+		h.note("the seat of %s is elsewhere: it hears this there once it is passed on, with perdure push %s PLACE",
+			view.Called(a), view.Callable(a))
 	}
 	_, vote := ev.Notice.(perdure.Approval)
 	out.SendBack = vote && trust.Counts(a) != nil
