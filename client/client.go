@@ -59,7 +59,7 @@ func (c *Client) init() error {
 	c.once.Do(func() {
 		c.http, c.base = c.HTTP, strings.TrimSuffix(c.URL, "/")
 		path, local := strings.CutPrefix(c.URL, "unix:")
-		if u, err := url.Parse(c.base); !local &&
+		if u, err := url.Parse(c.base); local && path == "" || !local &&
 			(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			c.bad = perdure.Invalid(
 				fmt.Errorf("server %q: want http://HOST:PORT, https://HOST:PORT or unix:PATH", c.URL),
@@ -131,8 +131,9 @@ func Trace(parent string) Option {
 	return func(r *http.Request) { r.Header.Set("Traceparent", parent) }
 }
 
-// maxTries is how often a request is sent that can be sent again.
-const maxTries = 4
+// maxTries is how often a request is sent that can be sent again: for three seconds, in which a server that is started
+// again is back.
+const maxTries = 6
 
 // Do sends a request with a JSON body, in, if that is not nil, and reads the JSON of the answer into out. An error of
 // the server is a *Problem. What can be sent again without harm is, when the connection breaks: reads, and what has a
@@ -169,7 +170,7 @@ func (c *Client) post(ctx context.Context, path string, in any) (*http.Response,
 		return nil, err
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, read(res, nil)
+		return nil, c.read(res, nil)
 	}
 	return res, nil
 }
@@ -187,7 +188,7 @@ func (c *Client) try(
 	if err != nil {
 		return nil, safe, err
 	}
-	err = read(res, out)
+	err = c.read(res, out)
 	return res.Header, safe && errors.Is(err, ErrBroken), err
 }
 
@@ -244,6 +245,9 @@ var ErrStranger = errors.New("what answers there is no perdure server")
 // elsewhere is what to do about an answer of something else.
 const elsewhere = "compare the address and the port with what perdure serve prints where it runs"
 
+// stillThere is what to do about a connection that broke.
+const stillThere = "see that the perdure server there still runs, and try again"
+
 // unreached is why a server could not be asked, and what to do about it.
 func unreached(server string, err error) error {
 	hint := "see that a perdure server runs there"
@@ -260,7 +264,7 @@ func unreached(server string, err error) error {
 		err, hint = errors.New("it does not speak TLS"), "write http:// in place of https://, or start it with --tls"
 	case errors.As(err, &step) && step.Op == "dial":
 	case errors.Is(err, io.EOF) || errors.As(err, &step): // it was there
-		err, hint = fmt.Errorf("%w: %w", ErrBroken, err), "see that the perdure server there still runs, and try again"
+		err, hint = fmt.Errorf("%w: %w", ErrBroken, err), stillThere
 	}
 	return perdure.WithHint(fmt.Errorf("reach the server at %s: %w", server, err), hint)
 }
@@ -271,12 +275,17 @@ const maxAnswer = 256 << 20
 // ErrBroken says that a connection broke: whether the server did what it was asked is not known.
 var ErrBroken = errors.New("the connection broke")
 
+// broken says of which server a connection broke, and what to do.
+func (c *Client) broken(err error) error {
+	return perdure.WithHint(fmt.Errorf("read what the server at %s sends: %w: %w", c.URL, ErrBroken, err), stillThere)
+}
+
 // read reads an answer.
-func read(res *http.Response, out any) error {
+func (c *Client) read(res *http.Response, out any) error {
 	defer func() { _ = res.Body.Close() }() // all of it was read
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("read the answer: %w: %w", ErrBroken, err)
+		return c.broken(err)
 	}
 	if res.StatusCode/100 != 2 {
 		return problemOf(res, b)

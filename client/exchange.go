@@ -113,7 +113,7 @@ func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 		return nil, err
 	}
 	receipt := new(exchange.Receipt)
-	if err := read(res, receipt); err != nil {
+	if err := c.read(res, receipt); err != nil {
 		return nil, err
 	}
 	if err := receipt.Check(id); err != nil {

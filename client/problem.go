@@ -7,6 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// SeeDocs is the hint of a server to programs that asked wrongly. People who typed a command have its help.
+const SeeDocs = "see /docs"
+
 // Problem is an error as servers answer with it (RFC 9457). It is the error that a Client returns: errors.Is tells what
 // sort it is, as for errors of this process, and errors.As finds a *perdure.Rejection in it.
 type Problem struct {
@@ -55,7 +58,7 @@ func (p *Problem) As(target any) bool {
 			return true
 		}
 	case **perdure.Hint:
-		if p.Hint != "" {
+		if p.Hint != "" && p.Hint != SeeDocs {
 			*t = &perdure.Hint{Err: errors.New(p.Detail), Do: p.Hint}
 			return true
 		}

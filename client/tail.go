@@ -110,7 +110,7 @@ func (c *Client) follow(
 		return false, err
 	}
 	if res.StatusCode != http.StatusOK {
-		return false, read(res, nil)
+		return false, c.read(res, nil)
 	}
 	defer func() { _ = res.Body.Close() }() // it is over
 	reached()
@@ -118,7 +118,7 @@ func (c *Client) follow(
 	defer alive.Stop()
 	for ev, err := range events(res.Body, func() { alive.Reset(tailSilence) }) {
 		if err != nil {
-			return got, err
+			return got, c.broken(err)
 		}
 		switch ev.name {
 		case "reset":
@@ -142,7 +142,7 @@ func (c *Client) follow(
 			*after = ev.id
 		}
 	}
-	return got, io.ErrUnexpectedEOF
+	return got, c.broken(io.ErrUnexpectedEOF)
 }
 
 // event is one of a stream.

@@ -262,7 +262,7 @@ func (c *Client) Export(ctx context.Context, w io.Writer, agent, form, depth str
 		return 0, err
 	}
 	if res.StatusCode/100 != 2 {
-		return 0, read(res, nil)
+		return 0, c.read(res, nil)
 	}
 	n, err := io.Copy(w, res.Body)
 	if err = errors.Join(err, res.Body.Close()); err != nil {
@@ -281,7 +281,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, older bool) (a Arrived
 	if err != nil {
 		return a, err
 	}
-	return a, read(res, &a)
+	return a, c.read(res, &a)
 }
 
 // Approve permits exactly one effect that policy asks about: with the Client's Signer, if there is one, else with the

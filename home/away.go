@@ -28,7 +28,7 @@ type Away struct {
 // lost says that a server that was followed is gone.
 func (w *Away) lost(err error) {
 	if w.Note != nil {
-		w.Note("nobody is connected now: " + err.Error() + "; reconnecting until it is back")
+		w.Note(err.Error() + "; trying again until it is back")
 	}
 }
 
@@ -418,6 +418,9 @@ func (w *Away) Create(ctx context.Context, f *IntentFile, _ string) (*Made, erro
 		return nil, err
 	}
 	a, err := w.Client.Create(ctx, in)
+	if a.Warning != "" && w.Note != nil {
+		w.Note(a.Warning)
+	}
 	return &Made{a.Agent, a.Name}, err
 }
 

@@ -302,6 +302,9 @@ func (w *Away) ExportFile(ctx context.Context, file, agent, form, depth string, 
 		}
 		file = capsule.FileName(a.Name, a.Agent)
 	}
+	if err := folderFor(file); err != nil {
+		return "", 0, err
+	}
 	if info, err := os.Stat(file); err == nil && (!replace || !info.Mode().IsRegular()) {
 		return "", 0, perdure.WithHint(fmt.Errorf("%s is there already", file),
 			"name another FILE, or use --force to replace it")

@@ -83,6 +83,10 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		if s.crossing(w, r) {
 			return
 		}
+		if strings.Contains(r.URL.Path, "//") { // else it would be led elsewhere
+			s.refuse(w, r, perdure.Invalid(errors.New("name an agent; see perdure ls")))
+			return
+		}
 		if isPublic(r) {
 			if !s.Open && !localTo(r.Context()) {
 				brief(w, r)

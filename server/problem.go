@@ -111,7 +111,7 @@ func (s *Server) problem(ctx context.Context, err error) *problem {
 	}
 	message, hint := view.Explain(err, "perdure")
 	if kind == home.KindInvalid && hint == "see perdure --help" {
-		hint = "see /docs"
+		hint = client.SeeDocs
 	}
 	p := &problem{
 		client.Problem{

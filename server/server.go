@@ -144,7 +144,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p := s.problem(r.Context(), perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"),
-			"see /docs"))
+			client.SeeDocs))
 		if allow := allowed(mux, r); len(allow) > 0 {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)

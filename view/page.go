@@ -76,7 +76,12 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 		p.row("", "of %s and %s only the first %d are shown; perdure show --json has all",
 			Several(int64(len(v.Heads)), "head"), Several(int64(len(v.Diverged)), "divergence"), maxListed)
 	}
-	if len(v.Diverged) > 0 {
+	switch {
+	case len(v.Diverged) == 0:
+	case v.Ended != nil:
+		p.row("", "copies of it went on apart and were merged: it has ended in all of them, and perdure log shows "+
+			"what was done beside that")
+	default:
 		p.row("", "copies of it went on apart and were merged: it goes on by itself, and what needs a person is in "+
 			"perdure inbox")
 	}
@@ -237,8 +242,15 @@ func (p *page) persons() {
 		if !p.brief {
 			p.sheet(w)
 		}
-		if w.Kind != WaitOther {
-			p.do("answer", OneLine(w.Others, 0), w.Answer)
+		switch {
+		case w.Kind == WaitOther:
+		case w.Answer == "":
+			p.row("answer", "%s", w.Others)
+		default:
+			p.do("answer", "", w.Answer)
+			if w.Others != "" {
+				p.row("", "%s", w.Others)
+			}
 		}
 	}
 }

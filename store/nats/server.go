@@ -100,9 +100,14 @@ func (v *server) demand(ctx context.Context, s *Store, names []string) error {
 	if s.name.Unsafe || 2*len(v.synced) > len(names) {
 		return nil
 	}
-	return perdure.WithHint(fmt.Errorf("server %s does not say whether it syncs always: it is down, or its monitoring "+
-		"is not known, and only that tells", strings.Join(silent, " and ")),
-		"start it, and name where it answers with ?monitor=http://HOST:8222 (once per server); "+unsafeCosts)
+	text := "server %s does not say whether it syncs always: it is down, or its monitoring is not known, and only " +
+		"that tells"
+	if len(silent) > 1 {
+		text = "servers %s do not say whether they sync always: they are down, or their monitoring is not known, and " +
+			"only that tells"
+	}
+	return perdure.WithHint(fmt.Errorf(text, strings.Join(silent, " and ")), "start what is down, and name where each "+
+		"answers with ?monitor=http://HOST:8222 (once per server); "+unsafeCosts)
 }
 
 // pingTime is how long servers have to say how they are set up.
