@@ -92,18 +92,39 @@ func (l *loop) revisit() {
 }
 
 // watchFuture looks at agents now and then to which another machine has written whose clock is ahead: when they are due
-// is by that clock.
+// is by that clock. It mends lines, too.
 func (l *loop) watchFuture() {
 	if _, ok := l.n.Store.(Lister); !ok {
 		return
 	}
 	l.watchers.Go(func() {
+		l.mendLines()
 		for wait := futureEvery; l.pause(wait); {
 			begun := time.Now()
 			l.lookAhead()
+			l.mendLines()
 			wait = max(futureEvery, futureShare*time.Since(begun))
 		}
 	})
+}
+
+// mendLines writes the lines of agents that are behind: whoever wrote their entries was stopped before it did.
+func (l *loop) mendLines() {
+	lister, ok := l.n.Store.(Lister)
+	if !ok {
+		return
+	}
+	for line, err := range lister.List(l.ctx, Filter{Behind: true}) {
+		if err != nil || l.ctx.Err() != nil {
+			return // who lists agents is told
+		}
+		l.n.mu.Lock()
+		busy := l.n.working[line.Agent] > 0 // it writes the line when it is done
+		l.n.mu.Unlock()
+		if !busy {
+			_ = l.n.list(l.ctx, line.Agent) // it is only an index, and what is wrong with the agent is said elsewhere
+		}
+	}
 }
 
 // lookAhead offers the agents whose last entry is from the future.

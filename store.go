@@ -109,7 +109,9 @@ type Lister interface {
 	// List yields the agents that match, by name; those of one name in an order that stays. What it costs does not
 	// depend on what comes before Filter.After: all pages of a list together cost about what the list does.
 	List(ctx context.Context, f Filter) iter.Seq2[Listing, error]
-	// Index records the listing of an agent as folded at heads; it is ignored when the store knows a newer one.
+	// Index records the listing of an agent as folded at heads; it is ignored when the store knows a newer one. From
+	// entries that are added without it until a listing folded at the heads they make, the agent is listed as behind:
+	// that is as durable as the entries.
 	Index(ctx context.Context, heads []Hash, l Listing) error
 }
 
@@ -126,6 +128,9 @@ type Listing struct {
 	Due     Time              `json:"due,omitempty"`
 	Entries int64             `json:"entries"`
 	Waiting bool              `json:"waiting,omitempty"` // for a person; time alone can make it so from Due on
+
+	// Behind says that entries came which the line does not tell of: whoever decides or shows by it folds the agent.
+	Behind bool `json:"-"`
 }
 
 // Filter selects agents. Zero fields select all.
@@ -140,6 +145,7 @@ type Filter struct {
 	Before Time              // updated before
 
 	Waiting bool // for a person
+	Behind  bool // of which entries came that their lines do not tell of
 	Limit   int
 
 	// After is the last agent of the page before: those that follow it in the list are selected. Zero: all. If it is
@@ -178,7 +184,7 @@ func (f Filter) Match(l Listing) bool {
 	if f.Since != 0 && l.Updated < f.Since || f.Before != 0 && l.Updated >= f.Before {
 		return false
 	}
-	if f.Waiting && !l.Waiting {
+	if f.Waiting && !l.Waiting || f.Behind && !l.Behind {
 		return false
 	}
 	if len(f.States) > 0 && !slices.Contains(f.States, l.State) {

@@ -155,6 +155,7 @@ func (s *MemStore) arrive(a *memAgent, id AgentID, entries []*Entry) error {
 		a.entries = append(a.entries, e)
 		a.index(e, Cursor(len(a.entries)))
 	}
+	a.listing.Behind = len(a.entries) > 1
 	if a.claim.Node.IsZero() {
 		a.due = a.dueOfHeads()
 	}

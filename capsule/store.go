@@ -29,6 +29,7 @@ type Store struct {
 	log     *Log // nil before the agent is there
 	lease   Lease
 	listing perdure.Listing
+	listed  []perdure.Hash // the heads it was folded at
 	closed  bool
 	looks   bool
 	torn    bool // the file was when it was opened
@@ -99,6 +100,7 @@ func (s *Store) index() error {
 		return err
 	}
 	s.listing, err = First(items[0].Entry)
+	s.listed = []perdure.Hash{items[0].Name}
 	return err
 }
 
@@ -353,6 +355,7 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 		s.mu.Lock()
 		l, held, err := s.listing, s.log != nil, ctx.Err()
 		l.Labels = maps.Clone(l.Labels)
+		l.Behind = held && !slices.Equal(s.listed, s.log.Heads())
 		if s.closed {
 			err = fs.ErrClosed
 		}
@@ -366,11 +369,11 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 }
 
 // Index implements perdure.Lister.
-func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
+func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
 	return s.use(ctx, "index", l.Agent, false, func() error {
 		if cmp.Compare(l.Entries, s.listing.Entries) >= 0 {
 			l.Labels = maps.Clone(l.Labels)
-			s.listing = l
+			s.listing, s.listed = l, slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare)
 		}
 		return nil
 	})

@@ -142,7 +142,7 @@ func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, one *perdure
 
 // completed writes the line about an agent that was copied, if whoever copied it was killed before.
 func completed(ctx context.Context, to perdure.Store, one *perdure.Listing) error {
-	if listed(ctx, to, one) {
+	if listed(ctx, to, one.Agent) {
 		return nil
 	}
 	a, err := perdure.Load(ctx, to, one.Agent)

@@ -126,23 +126,23 @@ func Index(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 	return l.Index(ctx, a.Heads(), a.Listing(time.Now()))
 }
 
-// relist is Index, if the line about an agent does not say as much as its memory: whoever added to that was killed
-// before the line was written, and nobody else would write it.
+// relist is Index, if the line about an agent is behind: whoever added to its memory was killed before the line was
+// written.
 func relist(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
-	if one := a.Listing(time.Now()); !listed(ctx, s, &one) {
-		return Index(ctx, s, a)
+	if listed(ctx, s, a.ID()) {
+		return nil
 	}
-	return nil
+	return Index(ctx, s, a)
 }
 
-// listed reports whether the line about an agent says as much as another one.
-func listed(ctx context.Context, s perdure.Store, as *perdure.Listing) bool {
-	l, err := view.Lister(s)
-	if err != nil {
+// listed reports whether the line about an agent tells of all its entries.
+func listed(ctx context.Context, s perdure.Store, id perdure.AgentID) bool {
+	l, ok := s.(perdure.Lister)
+	if !ok {
 		return true // there are no lines
 	}
-	for one, err := range l.List(ctx, perdure.Filter{Prefix: as.Agent.String(), Limit: 1}) {
-		return err == nil && one.Entries == as.Entries && one.Updated == as.Updated
+	for one, err := range l.List(ctx, perdure.Filter{Prefix: id.String(), Limit: 1}) {
+		return err == nil && !one.Behind
 	}
 	return false
 }

@@ -19,9 +19,13 @@ const maxDiffering = 16
 // otherwise is stale, or somebody has written to the index.
 func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Listing) error {
 	defer d.h.Progressed("compare the index", int64(len(listed)), int64(len(listed)))
-	wrong, read := 0, int64(0)
+	wrong, read, behind := 0, int64(0), int64(0)
 	for i, one := range listed {
 		d.h.Progressed("compare the index", int64(i), int64(len(listed)))
+		if one.Behind {
+			behind++
+			continue // whoever lists it folds it
+		}
 		a, err := perdure.Load(ctx, s, one.Agent)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -44,6 +48,10 @@ func (d *Doctor) index(ctx context.Context, s perdure.Store, listed []perdure.Li
 		}
 		d.say("index", health, "perdure doctor --reindex", "%s: %s", one.Agent.Short(),
 			strings.Join(append(lies, lags...), "; "))
+	}
+	if behind > 0 {
+		d.say("index", Well, "", "%s whose lines a node has yet to write: lists show them as their memories have them",
+			view.Several(behind, "agent"))
 	}
 	switch {
 	case wrong > maxDiffering:

@@ -113,10 +113,11 @@ func (d *Doctor) faults(s perdure.Store) {
 	}
 }
 
-// list reads which agents there are, by the index.
+// list reads which agents there are, by the index as it stands.
 func (in *contents) list(ctx context.Context, s perdure.Store) error {
-	l, err := view.Lister(s)
-	if err != nil {
+	l, ok := s.(perdure.Lister)
+	if !ok {
+		_, err := view.Lister(s)
 		return err
 	}
 	for one, err := range l.List(ctx, perdure.Filter{}) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/telemetry"
+	"github.com/perdure/perdure/view"
 )
 
 // TelemetryConfig is where traces and metrics go, as node.yaml says it.
@@ -109,8 +110,8 @@ func (h *Home) observed(c *telemetry.Config, file *NodeFile) (err error) {
 
 // gauges is how agents of a store stand, as far as that costs little to find out.
 func gauges(ctx context.Context, s perdure.Store) []telemetry.Gauge {
-	l, ok := s.(perdure.Lister)
-	if !ok {
+	l, err := view.Lister(s)
+	if err != nil {
 		return nil
 	}
 	waiting := 0

@@ -21,6 +21,7 @@ var listing = map[string]func(*testing.T, *suite){
 	"ReindexRebuildsEverything": testReindex,
 	"PagesCostWhatTheyList":     testPages,
 	"DueNamesTheScope":          testDueScope,
+	"WhatNobodyListedIsBehind":  testBehind,
 }
 
 func list(t *testing.T, l perdure.Lister, f perdure.Filter) []perdure.Listing {
@@ -87,6 +88,80 @@ func testListTold(t *testing.T, s *suite) {
 			t.Errorf("after event %s, written %s, listed: %+v, want %d entries", name, e.Time, got, i+3)
 		}
 	}
+}
+
+// testBehind: from entries that nobody listed, however they came, until somebody does, the line of their agent is
+// behind, also after a crash. Lines of others are not.
+func testBehind(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	s.create(w, "born")
+	a := s.create(w, "a")
+	wants := func(after string, want ...string) {
+		t.Helper()
+		if !s.Volatile {
+			s.reopen()
+			l = s.Store.(perdure.Lister)
+		}
+		names, marked := []string{}, []string{}
+		for _, one := range list(t, l, perdure.Filter{Behind: true}) {
+			names = append(names, one.Name)
+		}
+		for _, one := range list(t, l, perdure.Filter{}) {
+			if one.Behind {
+				marked = append(marked, one.Name)
+			}
+		}
+		if !slices.Equal(names, want) || !slices.Equal(marked, want) {
+			t.Errorf("after %s these are behind: %q, marked are %q, want %q", after, names, marked, want)
+		}
+	}
+	index := func(a *perdure.Agent) {
+		t.Helper()
+		if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("their first entries")
+	older := s.grow(w, a, began.Add(time.Minute), event("x", 10))
+	wants("an append", "a")
+	index(older)
+	wants("its listing")
+	newer := s.grow(w, older, began.Add(time.Hour), event("y", 10))
+	index(older)
+	wants("a listing of an older agent", "a")
+	index(newer)
+	wants("that of the newer")
+	more, put := w.commit(newer, began.Add(2*time.Hour), event("z", 10))
+	if err := s.Put(t.Context(), a.ID(), more...); err != nil {
+		t.Fatal(err)
+	}
+	wants("a put", "a")
+	index(put)
+	index(put)
+	wants("two listings")
+	several, long := w.commit(put, began.Add(3*time.Hour), event("one", 10), event("two", 10))
+	all := func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range several {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	if p, ok := s.Store.(perdure.Parter); ok {
+		if err := p.PutAll(t.Context(), a.ID(), all); err != nil {
+			t.Fatal(err)
+		}
+		wants("a sequence", "a")
+		index(long)
+		wants("its listing")
+	}
+	e, b := w.genesis(perdure.Intent{Name: "b"}, "acme")
+	first, grown := w.commit(b, began.Add(time.Minute), event("x", 10))
+	s.append(t, b.ID(), nil, append([]*perdure.Entry{e}, first...)...)
+	wants("a birth with more than the first entry", "b")
+	index(grown)
+	wants("its listing")
 }
 
 func testIndex(t *testing.T, s *suite) {

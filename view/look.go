@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/relist"
 )
 
 // LookAt folds an agent to look at: from what can be derived here or somebody trusted vouches for, else on the word of
@@ -17,11 +18,11 @@ func LookAt(ctx context.Context, s perdure.Store, t *perdure.Trust, id perdure.A
 	return a, err
 }
 
-// Lister is the store as one that can say which agents it holds.
+// Lister is the store as one that can say which agents it holds, of none of which it says what its memory contradicts.
 func Lister(s perdure.Store) (perdure.Lister, error) {
 	l, ok := s.(perdure.Lister)
 	if !ok {
 		return nil, errors.New("this store cannot list agents; name one by its whole id")
 	}
-	return l, nil
+	return relist.Of(s, l), nil
 }

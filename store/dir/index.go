@@ -109,10 +109,27 @@ func (s *Store) listing(id perdure.AgentID) *perdure.Listing {
 	if a == nil {
 		return nil
 	}
-	if l := s.journal.row(id).Listing; l != nil {
-		return l
+	r := s.journal.row(id)
+	l, at := r.Listing, r.Listed
+	if l == nil {
+		l, at = a.first, headsHash([]perdure.Hash{perdure.Hash(id)})
 	}
-	return a.first
+	if l == nil {
+		return nil
+	}
+	line := *l
+	line.Labels, line.Behind = maps.Clone(l.Labels), at != headsHash(a.heads)
+	return &line
+}
+
+// headsHash is what a row keeps of the heads that a listing was folded at: others may write to the file, and say
+// nothing.
+func headsHash(heads []perdure.Hash) perdure.Hash {
+	var b []byte
+	for _, h := range slices.SortedFunc(slices.Values(heads), perdure.Hash.Compare) {
+		b = append(b, h[:]...)
+	}
+	return perdure.HashOf(b)
 }
 
 // List implements perdure.Lister. A page that follows another shows agents that were there when the first was listed.
@@ -193,9 +210,7 @@ func (s *Store) listings(ctx context.Context, f perdure.Filter, row []perdure.Li
 	for n < len(row) && n < pageListings && (f.Limit == 0 || len(found) < f.Limit) {
 		l := s.listing(row[n].Agent)
 		if n++; l != nil && f.Match(*l) {
-			line := *l
-			line.Labels = maps.Clone(l.Labels)
-			found = append(found, line)
+			found = append(found, *l)
 		}
 	}
 	s.looked += int64(n)
@@ -210,12 +225,12 @@ func (s *Store) Looked() int64 {
 }
 
 // Index implements perdure.Lister.
-func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
+func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
 	return s.with(ctx, "index", l.Agent, false, func(*capsule.Log) error {
 		return s.journal.update(l.Agent, func(r *row) error {
 			if r.Listing == nil || l.Entries >= r.Listing.Entries {
 				l.Labels = maps.Clone(l.Labels)
-				r.Listing = &l
+				r.Listing, r.Listed = &l, headsHash(heads)
 			}
 			return nil
 		})

@@ -31,6 +31,7 @@ type row struct {
 	capsule.Lease
 
 	Listing *perdure.Listing `json:"listing,omitempty"` // as folded by a node
+	Listed  perdure.Hash     `json:"listed,omitzero"`   // the heads it was folded at, see headsHash
 }
 
 // journal is the index: rows that are appended to a file that all processes share. It is never synced: what is lost is

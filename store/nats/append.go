@@ -161,7 +161,7 @@ func (s *Store) conclude(ctx context.Context, id perdure.AgentID, c *commit, w *
 		w.abandon(ctx)
 	}
 	if err == nil && c.base == 0 && !c.gone() {
-		s.born(id, w.begin)
+		s.born(id, c, w.begin)
 	}
 	return err
 }

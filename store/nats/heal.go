@@ -27,7 +27,7 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if err == nil && out.Entries > 0 {
 		var a *perdure.Agent
 		if a, err = perdure.Load(ctx, s, id); err == nil {
-			err = s.list(ctx, a.Listing(time.Now()), true)
+			err = s.list(ctx, a.Heads(), a.Listing(time.Now()), true)
 		}
 	}
 	return out, s.wrote("heal", id, err)

@@ -25,14 +25,35 @@ type listIndex struct {
 	start sync.Mutex
 	lists *follower // nil: not needed yet
 	mu    sync.Mutex
-	all   map[perdure.AgentID]perdure.Listing
-	first map[perdure.AgentID]perdure.Listing // of agents that nobody listed, as their genesis has it
+	all   map[perdure.AgentID]placed
+	first map[perdure.AgentID]placed // of agents that nobody listed, as their genesis has it
 	order ordered.Set[perdure.ListPlace]
 	fresh []perdure.AgentID // of which it is to be seen whether they are listed
 	seen  int               // of the lookIndex, of those that were born
 	begun int               // the same, which time it had begun
 
 	looked atomic.Int64 // how many agents were looked at to list some
+}
+
+// placed is a listing as it is kept, with the number of the commit after which it was folded: it is behind where
+// another came since. Zero: nobody knows.
+type placed struct {
+	perdure.Listing
+	At uint64 `json:"at,omitempty"`
+}
+
+// after is the listing of an agent whose last commit is this.
+func (l placed) after(seq uint64) perdure.Listing {
+	l.Behind = l.At != seq
+	return l.Listing
+}
+
+// placedAt is a listing as folded at heads, of an agent whose last commit is tip as far as is known.
+func placedAt(tip *commit, heads []perdure.Hash, l perdure.Listing) placed {
+	if !sameHeads(tip, heads) {
+		return placed{Listing: l}
+	}
+	return placed{l, tip.seq}
 }
 
 // sync makes the index know everything that was acknowledged before it was called.
@@ -63,7 +84,7 @@ func (x *listIndex) follower(ctx context.Context, last uint64) (*follower, error
 		x.lists.stop()
 	}
 	x.mu.Lock()
-	x.all, x.first = map[perdure.AgentID]perdure.Listing{}, map[perdure.AgentID]perdure.Listing{}
+	x.all, x.first = map[perdure.AgentID]placed{}, map[perdure.AgentID]placed{}
 	x.order, x.fresh, x.seen = ordered.New(perdure.ListPlace.Compare), nil, 0
 	x.mu.Unlock()
 	f := &follower{
@@ -97,13 +118,13 @@ func (x *listIndex) listed(m jetstream.Msg, _ uint64) {
 }
 
 // listingOf reads a listing; not good: it is none, or the agent went.
-func listingOf(id perdure.AgentID, b []byte) (l perdure.Listing, good bool) {
+func listingOf(id perdure.AgentID, b []byte) (l placed, good bool) {
 	return l, json.Unmarshal(b, &l) == nil && l.Agent == id
 }
 
 // born lists an agent that was just made. Nobody waits for it: an agent that is not listed is read.
-func (s *Store) born(id perdure.AgentID, first *perdure.Entry) {
-	b, err := json.Marshal(first.Newborn())
+func (s *Store) born(id perdure.AgentID, c *commit, first *perdure.Entry) {
+	b, err := json.Marshal(placedAt(c, []perdure.Hash{first.Name}, first.Newborn()))
 	if err != nil {
 		return
 	}
@@ -112,7 +133,7 @@ func (s *Store) born(id perdure.AgentID, first *perdure.Entry) {
 }
 
 // newborn is the listing of an agent of which there is none.
-func (s *Store) newborn(ctx context.Context, id perdure.AgentID) (l perdure.Listing, err error) {
+func (s *Store) newborn(ctx context.Context, id perdure.AgentID) (l placed, err error) {
 	tip, err := s.held(ctx, id)
 	if err != nil {
 		return l, err
@@ -128,23 +149,24 @@ func (s *Store) newborn(ctx context.Context, id perdure.AgentID) (l perdure.List
 	if err != nil {
 		return l, err
 	}
-	return first.Newborn(), nil
+	return placedAt(tip, []perdure.Hash{first.Name}, first.Newborn()), nil
 }
 
 // Index implements perdure.Lister.
-func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
-	return s.wrote("index", l.Agent, s.list(ctx, l, false))
+func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
+	return s.wrote("index", l.Agent, s.list(ctx, heads, l, false))
 }
 
-// list records a listing, an older one only when forced to.
-func (s *Store) list(ctx context.Context, l perdure.Listing, force bool) error {
-	b, err := json.Marshal(l)
-	if err == nil {
-		err = s.writable(ctx)
+// list records a listing as folded at heads, an older one only when forced to.
+func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listing, force bool) error {
+	if err := s.writable(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = s.known(ctx, l.Agent)
+	tip, err := s.known(ctx, l.Agent)
+	if err != nil {
+		return err
 	}
+	b, err := json.Marshal(placedAt(tip, heads, l))
 	if err != nil {
 		return err
 	}
@@ -243,8 +265,10 @@ func (s *Store) page(f perdure.Filter, at *perdure.ListPlace) (found []perdure.L
 		if !listed {
 			l = x.first[p.Agent]
 		}
-		if a := s.index.all[p.Agent]; a != nil && a.there() && l.Agent == p.Agent && l.Name == p.Name && f.Match(l) {
-			found = append(found, l)
+		if a := s.index.all[p.Agent]; a != nil && a.there() && l.Agent == p.Agent && l.Name == p.Name {
+			if one := l.after(a.seq); f.Match(one) {
+				found = append(found, one)
+			}
 		}
 		if n == pageListings || f.Limit > 0 && len(found) == f.Limit {
 			last = &p
@@ -299,7 +323,8 @@ func (s *Store) unlisted() (found []perdure.AgentID) {
 
 // listing is that of one agent.
 func (s *Store) listing(ctx context.Context, id perdure.AgentID) (l perdure.Listing, err error) {
-	if _, err := s.held(ctx, id); err != nil {
+	tip, err := s.held(ctx, id)
+	if err != nil {
 		return l, err
 	}
 	m, err := s.get(ctx, s.streams.list, query{Last: s.streams.lists(id)})
@@ -308,8 +333,9 @@ func (s *Store) listing(ctx context.Context, id perdure.AgentID) (l perdure.List
 	}
 	if m != nil {
 		if l, good := listingOf(id, m.Data); good {
-			return l, nil
+			return l.after(tip.seq), nil
 		}
 	}
-	return s.newborn(ctx, id)
+	first, err := s.newborn(ctx, id)
+	return first.after(tip.seq), err
 }

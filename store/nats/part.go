@@ -120,7 +120,7 @@ func (s *Store) renew(ctx context.Context, id perdure.AgentID, prev uint64, d pe
 	if err := s.conclude(ctx, id, c, w); err != nil {
 		return err
 	}
-	if err := s.list(ctx, w.begin.Newborn(), true); err != nil {
+	if err := s.list(ctx, []perdure.Hash{w.begin.Name}, w.begin.Newborn(), true); err != nil {
 		return err
 	}
 	return s.clear(ctx, id, c.seq, before+1)

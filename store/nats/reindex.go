@@ -63,7 +63,7 @@ func (s *Store) reindex(ctx context.Context, id perdure.AgentID) error {
 	if err != nil {
 		return err
 	}
-	return s.list(ctx, a.Listing(time.Now()), true)
+	return s.list(ctx, a.Heads(), a.Listing(time.Now()), true)
 }
 
 // sweep checks the commits of an agent, and removes old pages that none of them refers to.

@@ -251,7 +251,7 @@ const appendText = `
 WITH l AS MATERIALIZED (
 	SELECT pg_advisory_xact_lock_shared($8::bigint | last_value) FROM ~pos
 ), u AS (
-	UPDATE ~agents a SET heads=r.fresh, says=nullif(r.says,0), due=CASE
+	UPDATE ~agents a SET heads=r.fresh, unlisted=true, says=nullif(r.says,0), due=CASE
 		WHEN a.node IS NOT NULL OR r.says>=a.due AND r.says<a.due+1000 THEN a.due ELSE nullif(r.says,0) END
 	FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])
 		AS r(id, old, fresh, says, names, data, snaps)
@@ -267,7 +267,7 @@ WITH r AS (
 		$7::bytea[], $8::bytea[], $9::bytea[], $10::int[], $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bool[])
 	AS r(id, fresh, says, names, data, snaps, name, kind, scope, state, labels, created, updated, due, entries, waiting)
 ), u AS (
-	INSERT INTO ~agents(id, heads, says, due) SELECT id, fresh, nullif(says,0), nullif(says,0) FROM r ORDER BY id
+	INSERT INTO ~agents(id, heads, says, due, unlisted) SELECT id, fresh, nullif(says,0), nullif(says,0), fresh<>id FROM r ORDER BY id
 	ON CONFLICT (id) DO NOTHING RETURNING key, id
 ), m AS (
 	INSERT INTO ~listings(agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)

@@ -14,15 +14,18 @@ import (
 	"github.com/perdure/perdure/phase"
 )
 
-// listText records the listing of an agent, an older one only when forced to. It returns how many agents there are of
+// listText records the listing of an agent, an older one only when forced to, and that it tells of all entries if it
+// was folded at the heads there are. It returns how many agents there are of
 // that id.
 const listText = `
 WITH a AS (SELECT key, id FROM ~agents WHERE id=$1), i AS (
 	INSERT INTO ~listings AS l (agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)
-	SELECT key, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM a
+	SELECT key, id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM a
 	ON CONFLICT (agent) DO UPDATE SET name=excluded.name, kind=excluded.kind, scope=excluded.scope, state=excluded.state, labels=excluded.labels,
 		created=excluded.created, updated=excluded.updated, due=excluded.due, entries=excluded.entries, waiting=excluded.waiting
 	WHERE $2 OR l.entries<=excluded.entries
+), u AS (
+	UPDATE ~agents SET unlisted=false WHERE id=$1 AND unlisted AND heads=$3
 )
 SELECT count(*) FROM a`
 
@@ -63,7 +66,7 @@ func (c *listingColumns) fill(batch []*request) error {
 	return nil
 }
 
-// first is the first listing, as the arguments of listText from the third on.
+// first is the first listing, as the arguments of listText from the fourth on.
 func (c *listingColumns) first() []any {
 	return []any{
 		c.name[0], c.kind[0], c.scope[0], c.state[0], c.labels[0], c.created[0], c.updated[0], c.due[0], c.entries[0],
@@ -77,15 +80,15 @@ func (x *transaction) list(ctx context.Context, l perdure.Listing) error {
 	if err := c.add(l); err != nil {
 		return err
 	}
-	return x.exec(ctx, listText, append([]any{x.id[:], true}, c.first()...)...)
+	return x.exec(ctx, listText, append([]any{x.id[:], true, []byte{}}, c.first()...)...)
 }
 
 // Index implements perdure.Lister.
-func (s *Store) Index(ctx context.Context, _ []perdure.Hash, l perdure.Listing) error {
-	return s.wrote("index", l.Agent, s.index(ctx, l, false))
+func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
+	return s.wrote("index", l.Agent, s.index(ctx, heads, l, false))
 }
 
-func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error {
+func (s *Store) index(ctx context.Context, heads []perdure.Hash, l perdure.Listing, force bool) error {
 	var c listingColumns
 	err := c.add(l)
 	if err == nil {
@@ -97,7 +100,8 @@ func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error 
 	var n int64
 	err = s.try(ctx, func(ctx context.Context) error {
 		text := s.sql(listText + " WHERE " + relaxed)
-		return s.pool.QueryRow(ctx, text, append([]any{l.Agent[:], force}, c.first()...)...).Scan(&n)
+		args := append([]any{l.Agent[:], force, headsColumn(ascending(heads))}, c.first()...)
+		return s.pool.QueryRow(ctx, text, args...).Scan(&n)
 	})
 	if err == nil && n == 0 {
 		err = perdure.ErrNotFound
@@ -114,12 +118,12 @@ const firstListings = 16
 // List implements perdure.Lister.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
-		where, args, possible := conditions(f)
+		where, args, possible := s.conditions(f)
 		if err := s.usable(ctx); err != nil {
 			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 			return
 		}
-		text := `SELECT id, name, kind, scope, state, labels, created, updated, due, entries, waiting FROM ~listings WHERE (name, id)>($1, $2)` + where +
+		text := `SELECT id, name, kind, scope, state, labels, created, updated, due, entries, waiting, EXISTS (SELECT 1 FROM ~agents a WHERE a.key=agent AND ` + s.marked() + `) FROM ~listings WHERE (name, id)>($1, $2)` + where +
 			" ORDER BY name, id LIMIT $3"
 		last := perdure.Listing{Name: f.After.Name, Agent: f.After.Agent}
 		page := pageListings
@@ -175,9 +179,18 @@ func idAfter(l perdure.Listing) []byte {
 	return l.Agent[:]
 }
 
+// marked is what the row of an agent says whose listing is behind. A store of an older version, which is only looked
+// at, says it of none.
+func (s *Store) marked() string {
+	if s.found < withMarks {
+		return "false"
+	}
+	return "unlisted"
+}
+
 // conditions are what the server can tell of a filter: every listing they leave out does not match. Possible is false
 // when none can match.
-func conditions(f perdure.Filter) (where string, args []any, possible bool) {
+func (s *Store) conditions(f perdure.Filter) (where string, args []any, possible bool) {
 	and := func(text string, values ...any) {
 		for _, v := range values {
 			args = append(args, v)
@@ -195,6 +208,9 @@ func conditions(f perdure.Filter) (where string, args []any, possible bool) {
 	}
 	if f.Waiting {
 		and("waiting")
+	}
+	if f.Behind {
+		and("agent IN (SELECT key FROM ~agents WHERE " + s.marked() + ")")
 	}
 	if f.Since != 0 {
 		and("updated>=?", int64(f.Since))
@@ -225,7 +241,7 @@ func listingOf(r pgx.Rows) (l perdure.Listing, err error) {
 	var state int32
 	var created, updated, due int64
 	if err := r.Scan(
-		&id, &name, &kind, &scope, &state, &labels, &created, &updated, &due, &l.Entries, &l.Waiting,
+		&id, &name, &kind, &scope, &state, &labels, &created, &updated, &due, &l.Entries, &l.Waiting, &l.Behind,
 	); err != nil {
 		return l, err
 	}

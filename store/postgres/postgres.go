@@ -53,6 +53,7 @@ type Store struct {
 	server   server
 	texts    sync.Map // statements, with the schema in them
 	looks    bool
+	found    int // the version of the schema, when it was opened
 	watch    hub
 	bell     bell
 	looked   atomic.Int64 // listings read to list agents

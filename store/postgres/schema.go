@@ -16,7 +16,10 @@ import (
 )
 
 // Version is the version of the schema that this package writes.
-const Version = 3
+const Version = 5
+
+// withMarks is the version from which on agents have a mark, see marked.
+const withMarks = 4
 
 // parts is how many parts the log has, by agent. Each is indexed and vacuumed by itself.
 const parts = 8
@@ -29,6 +32,7 @@ const parts = 8
 //     lease, or what the node that released the agent said.
 //   - heads has the heads of agents that have many.
 //   - names finds the rows of entries by name, for agents that needed that; indexed says up to where.
+//   - agents.unlisted, of version 4, says that the listing of the agent is older than its entries.
 //   - roster, of version 3, has the nodes that use the store.
 //   - aside has what cannot be placed, see Heal.
 //   - meta tells the store from others; soft says that somebody wrote to it whose writes do not survive a crash of the
@@ -69,6 +73,12 @@ var steps = []step{
 		index: "agents_held",
 	},
 	{text: "CREATE TABLE IF NOT EXISTS ~roster(node bytea PRIMARY KEY, about bytea NOT NULL, seen bigint NOT NULL)"},
+	{text: "ALTER TABLE ~agents ADD COLUMN IF NOT EXISTS unlisted bool NOT NULL DEFAULT false"},
+	{
+		alone: true,
+		text:  "CREATE INDEX CONCURRENTLY IF NOT EXISTS agents_unlisted ON ~agents(key) WHERE unlisted",
+		index: "agents_unlisted",
+	},
 }
 
 type step struct {
@@ -85,6 +95,7 @@ const lockTime = "2s"
 func (s *Store) prepare(ctx context.Context, c *pgx.Conn, create, look bool) error {
 	for {
 		version, err := s.version(ctx, c)
+		s.found = version
 		switch {
 		case err != nil:
 			return err

@@ -103,7 +103,7 @@ func (x *transaction) create(ctx context.Context, genesis *perdure.Entry) error 
 	if err := l.add(genesis.Newborn()); err != nil {
 		return err
 	}
-	return x.exec(ctx, listText, append([]any{x.id[:], true}, l.first()...)...)
+	return x.exec(ctx, listText, append([]any{x.id[:], true, []byte{}}, l.first()...)...)
 }
 
 // compare refuses heads that are not those of the agent.
@@ -191,7 +191,7 @@ func (x *transaction) save(ctx context.Context) error {
 	x.heads = again
 	return x.exec(
 		ctx,
-		`UPDATE ~agents SET heads=$2, says=nullif($3::bigint,0), due=CASE WHEN node IS NULL THEN nullif($3::bigint,0) ELSE due END WHERE key=$1`,
+		`UPDATE ~agents SET heads=$2, unlisted=$2<>id, says=nullif($3::bigint,0), due=CASE WHEN node IS NULL THEN nullif($3::bigint,0) ELSE due END WHERE key=$1`,
 		x.key,
 		column,
 		int64(says),

@@ -21,6 +21,8 @@ type agent struct {
 	due   perdure.Time
 	node  perdure.Key // that holds it, if one does: then due is the end of its lease
 	fence int64
+
+	unlisted bool // it is known to be in the table of that name
 }
 
 // agent finds an agent, or an empty one for an id the store does not hold.

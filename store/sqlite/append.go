@@ -172,13 +172,15 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 			fresh, err := w.fresh(a, entries, p)
 			before := a.rid
 			if err == nil {
-				err = w.add(a, fresh)
+				err = w.write(a, fresh)
 			}
 			if err == nil && p != nil {
 				w.learned(a, p, before, fresh)
 			}
 			if err == nil && more.listing != nil {
-				err = w.relist(a.key, *more.listing, false)
+				err = w.relist(a, a.names(), *more.listing, false)
+			} else if err == nil && len(fresh) > 0 {
+				err = w.unlist(a)
 			}
 			return err
 		}})
@@ -282,8 +284,17 @@ func (n *names) has(name perdure.Hash) bool {
 	return slices.ContainsFunc(n.entries, func(e *perdure.Entry) bool { return e.Name == name })
 }
 
-// add writes new entries of an agent.
+// add writes new entries of an agent, and that its listing does not tell of them.
 func (w *writer) add(a *agent, entries []*perdure.Entry) error {
+	err := w.write(a, entries)
+	if err == nil && len(entries) > 0 {
+		err = w.unlist(a)
+	}
+	return err
+}
+
+// write writes new entries of an agent.
+func (w *writer) write(a *agent, entries []*perdure.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}

@@ -65,7 +65,7 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if err == nil && out.Entries > 0 {
 		var a *perdure.Agent
 		if a, err = perdure.Load(ctx, s, id); err == nil {
-			err = s.index(ctx, a.Listing(time.Now()), true)
+			err = s.index(ctx, a.Heads(), a.Listing(time.Now()), true)
 		}
 	}
 	if err != nil {
@@ -115,7 +115,8 @@ func (s *Store) rename(w *writer, id perdure.AgentID) (perdure.AgentID, error) {
 
 // forget removes what is known of an agent besides its rows.
 func (w *writer) forget(key int64) error {
-	for _, text := range []string{"DELETE FROM listings WHERE agent=?", "DELETE FROM depths WHERE agent=?",
+	for _, text := range []string{"DELETE FROM listings WHERE agent=?", "DELETE FROM unlisted WHERE agent=?",
+		"DELETE FROM depths WHERE agent=?",
 		"DELETE FROM agents WHERE key=?"} {
 		if err := w.do(text, key); err != nil {
 			return err

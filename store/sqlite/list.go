@@ -45,8 +45,32 @@ func described(l *perdure.Listing) (kind, labels driver.Value, err error) {
 const movedText = "UPDATE listings SET state=?, updated=?, due=?, entries=? WHERE agent=? AND entries<=? AND name=? " +
 	"AND kind IS ? AND scope=? AND labels IS ? AND created=? AND waiting IS ?"
 
-// relist records the listing of an agent that may have one, over a newer one only when forced to.
-func (w *writer) relist(key int64, l perdure.Listing, force bool) error {
+// unlist notes that the listing of an agent does not tell of all its entries. Of one that has no more than its first,
+// it does.
+func (w *writer) unlist(a *agent) error {
+	if a.unlisted || len(a.heads) == 1 && a.heads[0].name == perdure.Hash(a.id) {
+		return nil
+	}
+	a.unlisted = true
+	if w.doubtful {
+		return w.do(behindTable)
+	}
+	err := w.do("INSERT OR IGNORE INTO unlisted VALUES(?)", a.key)
+	w.doubtful = corrupt(err)
+	return err
+}
+
+// relist records the listing of an agent that may have one, as folded at heads, over a newer one only when forced to.
+func (w *writer) relist(a *agent, heads []perdure.Hash, l perdure.Listing, force bool) error {
+	if err := w.line(a.key, l, force); err != nil || !a.on(heads) || w.doubtful {
+		return err
+	}
+	a.unlisted = false
+	return w.do("DELETE FROM unlisted WHERE agent=?", a.key)
+}
+
+// line writes a listing.
+func (w *writer) line(key int64, l perdure.Listing, force bool) error {
 	kind, labels, err := described(&l)
 	if err != nil {
 		return err
@@ -79,7 +103,7 @@ func present(set bool) driver.Value {
 
 // Index implements perdure.Lister.
 func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
-	err := s.index(ctx, l, false)
+	err := s.index(ctx, heads, l, false)
 	if corrupt(err) { // it is derived, and List does without it
 		s.fallBehind(ctx, heads, l)
 		return nil
@@ -87,14 +111,14 @@ func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listi
 	return err
 }
 
-// index records a listing, an older one only when forced to.
-func (s *Store) index(ctx context.Context, l perdure.Listing, force bool) error {
+// index records a listing as folded at heads, an older one only when forced to.
+func (s *Store) index(ctx context.Context, heads []perdure.Hash, l perdure.Listing, force bool) error {
 	err := s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		a, err := w.held(l.Agent)
 		if err != nil {
 			return err
 		}
-		return w.relist(a.key, l, force)
+		return w.relist(a, heads, l, force)
 	}})
 	if err != nil {
 		return fmt.Errorf("index agent %s: %w", l.Agent.Short(), err)
@@ -189,7 +213,8 @@ func (w *walk) begin(c *conn) (err error) {
 
 // listingColumns are what listingOf reads.
 const listingColumns = "SELECT l.name, l.kind, l.scope, l.state, l.labels, l.created, l.updated, l.due, l.entries, " +
-	"a.id, l.waiting, l.agent FROM listings l JOIN agents a ON a.key=l.agent WHERE "
+	"a.id, l.waiting, l.agent, EXISTS (SELECT 1 FROM unlisted u WHERE u.agent=l.agent) FROM listings l " +
+	"JOIN agents a ON a.key=l.agent WHERE "
 
 // Two statements read on from an agent: the rest of its name, by their keys, then the names that follow. An index has
 // both orders, so that each row that is looked at is one that is listed, or that the filter leaves out.
@@ -253,6 +278,9 @@ func conditions(f perdure.Filter) (where string, args []driver.Value, possible b
 	if f.Waiting {
 		and("l.waiting")
 	}
+	if f.Behind {
+		and("l.agent IN (SELECT agent FROM unlisted)")
+	}
 	if f.Since != 0 {
 		and("l.updated>=?", int64(f.Since))
 	}
@@ -281,6 +309,7 @@ func listingOf(v []driver.Value) (perdure.Listing, error) {
 	l := perdure.Listing{
 		State: phase.State(integer(v[3])), Created: perdure.Time(integer(v[5])), Updated: perdure.Time(integer(v[6])),
 		Due: perdure.Time(integer(v[7])), Entries: integer(v[8]), Waiting: integer(v[10]) != 0,
+		Behind: integer(v[12]) != 0,
 	}
 	l.Name, _ = v[0].(string)
 	l.Kind, _ = v[1].(string)

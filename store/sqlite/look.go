@@ -65,6 +65,7 @@ var stands = []string{
 	"", // the table of heads is read only where there is one
 	"CREATE TEMP VIEW mark AS SELECT rid, NULL AS tail FROM main.mark",
 	"", // rows that leave no names out are read as they are
+	"CREATE TEMP TABLE unlisted(agent INTEGER PRIMARY KEY)",
 }
 
 // reader opens a connection that reads a store of any version.

@@ -49,17 +49,17 @@ func TestOpenRefusesWhatItCannotReadAndLeavesIt(t *testing.T) {
 	}{
 		"much newer version": {func(t *testing.T) string {
 			path := filled(t)
-			alter(t, path, "PRAGMA user_version=7")
+			alter(t, path, "PRAGMA user_version=8")
 			if _, err := Rebuild(t.Context(), path); !errors.Is(err, ErrNewer) {
 				t.Errorf("it is put together anew: %v", err)
 			}
 			return path
-		}, []string{"written by a newer perdure", "version 7"}},
+		}, []string{"written by a newer perdure", "version 8"}},
 		"newer version": {func(t *testing.T) string {
 			path := filled(t)
-			alter(t, path, "PRAGMA user_version=7")
+			alter(t, path, "PRAGMA user_version=8")
 			return path
-		}, []string{"version 7", "knows 6"}},
+		}, []string{"version 8", "knows 7"}},
 		"database of another program": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "other.db")
 			alter(t, path, "CREATE TABLE accounts(id INTEGER PRIMARY KEY); INSERT INTO accounts VALUES(1)")

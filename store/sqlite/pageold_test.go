@@ -11,7 +11,8 @@ import (
 // aged makes a store what a program wrote that knows of no notes.
 func aged(t *testing.T, path string, version int) {
 	t.Helper()
-	vandal(t, path, "ALTER TABLE mark DROP COLUMN tail", fmt.Sprintf("PRAGMA user_version=%d", version))
+	vandal(t, path, "ALTER TABLE mark DROP COLUMN tail", "DROP TABLE unlisted",
+		fmt.Sprintf("PRAGMA user_version=%d", version))
 }
 
 func TestAStoreWithoutANoteIsLookedAtAsItIsAndGoesOnWithOne(t *testing.T) {

@@ -112,7 +112,7 @@ func (w *writer) remove(a *agent) (blobs []perdure.Hash, err error) {
 			break
 		}
 	}
-	for _, table := range []string{"places", "recent", "snapshots", "listings", "depths"} {
+	for _, table := range []string{"places", "recent", "snapshots", "listings", "unlisted", "depths"} {
 		if err := w.do("DELETE FROM "+table+" WHERE agent=?", a.key); err != nil {
 			return nil, err
 		}

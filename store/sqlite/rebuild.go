@@ -240,7 +240,7 @@ const orphans = "CREATE TABLE IF NOT EXISTS orphans(id BLOB NOT NULL, agent INTE
 // known are the tables whose rows are found or derived. What else there is says which store it is, and is taken over as
 // it stands.
 var known = []string{"log", "places", "recent", "mark", "agents", "words", "snapshots", "blobs", "listings", "depths",
-	"heads", "births", "behind"}
+	"heads", "births", "behind", "unlisted"}
 
 // fill writes all there is in an image into a fresh file.
 func (r *Rebuilt) fill(ctx context.Context, m *image, old *conn, temp string) error {

@@ -135,7 +135,7 @@ func (s *Store) reindex(ctx context.Context, id perdure.AgentID) error {
 		if err != nil {
 			return err
 		}
-		return s.index(ctx, a.Listing(time.Now()), true)
+		return s.index(ctx, a.Heads(), a.Listing(time.Now()), true)
 	}
 }
 

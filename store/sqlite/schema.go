@@ -22,7 +22,7 @@ const Version = schemaVersion
 
 const (
 	applicationID = 0x50726472 // "Prdr"
-	schemaVersion = 6
+	schemaVersion = 7
 	minSQLite     = 3_051_003 // earlier ones can corrupt the file when the write-ahead log begins anew
 )
 
@@ -37,6 +37,7 @@ const (
 //   - agents has when to look at each; while a node holds the agent, that is the end of its lease.
 //   - depths has how much of a memory is there, of agents of which that is not all; its index is a second copy, for
 //     Rebuild.
+//   - unlisted has the agents whose listing is older than their entries: it is written with the entries.
 //   - births has the first entry of each agent a second time, for Heal and Rebuild.
 //   - words are the keys and policies that rows name by number.
 const schema = `
@@ -56,7 +57,9 @@ CREATE TABLE listings(agent INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT, 
 CREATE INDEX listings_name ON listings(name);
 CREATE INDEX listings_waiting ON listings(name) WHERE waiting;
 CREATE TABLE depths(agent INTEGER PRIMARY KEY, depth TEXT NOT NULL);
-` + depthsCopy + "; " + birthsTable
+` + unlistedTable + "; " + depthsCopy + "; " + birthsTable
+
+const unlistedTable = "CREATE TABLE unlisted(agent INTEGER PRIMARY KEY)"
 
 // depthsCopy is made in files that were made without it as soon as they hold a part of a memory.
 const depthsCopy = "CREATE INDEX IF NOT EXISTS depths_copy ON depths(agent, depth)"
@@ -68,6 +71,7 @@ var upgrades = []string{
 	headsTable, // of files in which an agent has had more heads than a row holds
 	"ALTER TABLE mark ADD COLUMN tail BLOB;",
 	"", // rows leave names out of bodies since
+	unlistedTable,
 }
 
 // pragmas of every connection that writes. They do not wait for locks: the committer asks again itself, and more

@@ -15,6 +15,7 @@ type wary struct {
 	side     *conn // what that request has to know is read here
 	stuck    bool  // recent or places is damaged: nothing is moved there
 	unmarked bool  // mark is damaged: nothing is noted there
+	doubtful bool  // unlisted is damaged: no listing is believed
 }
 
 // eyes is the connection that reads what a request has to know before it writes.
@@ -64,12 +65,12 @@ func (w *writer) single(r *request) (err error) {
 	w.apart = true
 	defer func() { w.apart = false }()
 	for {
-		stuck, unmarked := w.stuck, w.unmarked
+		was := w.wary
 		if r.state.CompareAndSwap(taken, waiting) {
 			r.err = nil
 		}
 		err = w.transact([]*request{r})
-		if !corrupt(err) || stuck == w.stuck && unmarked == w.unmarked {
+		if !corrupt(err) || was == w.wary {
 			return err
 		}
 		w.unknow()

@@ -1,0 +1,139 @@
+// Package relist lists agents as their memories have them. A listing is an index: where entries came that it does not
+// tell of, because whoever wrote them was stopped before it wrote the line, is still at work, or only copied a file
+// here, the agent is folded before anybody is shown the line or decides by it.
+package relist
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Lister lists what a store does, with no line behind. It writes nothing. An agent that cannot be folded keeps the
+// line it has: what is wrong with its memory is said by who reads that.
+type Lister struct {
+	perdure.Lister
+	store perdure.Store
+
+	mu    sync.Mutex
+	known map[perdure.AgentID]derived
+}
+
+// derived is the line of an agent as folded at heads.
+type derived struct {
+	heads []perdure.Hash
+	line  perdure.Listing
+}
+
+// Of is the lister of a store that lists by l.
+func Of(s perdure.Store, l perdure.Lister) *Lister {
+	return &Lister{Lister: l, store: s, known: map[perdure.AgentID]derived{}}
+}
+
+// List implements perdure.Lister. Those that the index does not have where their names belong come last of their name.
+func (r *Lister) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	if f.Behind {
+		return r.Lister.List(ctx, f)
+	}
+	return func(yield func(perdure.Listing, error) bool) {
+		all, moved, err := r.behind(ctx, f)
+		if err != nil {
+			yield(perdure.Listing{}, err)
+			return
+		}
+		rest, left := r.after(f.After, moved), f.Limit
+		give := func(l perdure.Listing) bool {
+			left--
+			return yield(l, nil) && left != 0
+		}
+		if f.Limit > 0 {
+			f.Limit += len(all)
+		}
+		isMoved := slices.ContainsFunc(moved, func(l perdure.Listing) bool { return l.Agent == f.After.Agent })
+		for l, err := range r.Lister.List(ctx, f) {
+			if err != nil {
+				yield(l, err)
+				return
+			}
+			for len(rest) > 0 && rest[0].Name < l.Name {
+				if !give(rest[0]) {
+					return
+				}
+				rest = rest[1:]
+			}
+			if isMoved && l.Name == f.After.Name {
+				continue // the page before had them
+			}
+			if now, is := all[l.Agent]; is {
+				if l = now; !f.Match(l) || slices.ContainsFunc(moved, func(m perdure.Listing) bool {
+					return m.Agent == l.Agent
+				}) {
+					continue
+				}
+			}
+			if !give(l) {
+				return
+			}
+		}
+		for _, l := range rest {
+			if !give(l) {
+				return
+			}
+		}
+	}
+}
+
+// after is what follows a place of lines that are in order.
+func (r *Lister) after(at perdure.ListPlace, lines []perdure.Listing) []perdure.Listing {
+	i := slices.IndexFunc(lines, func(l perdure.Listing) bool { return l.Agent == at.Agent })
+	if at.Agent.IsZero() || i >= 0 {
+		return lines[i+1:]
+	}
+	return slices.DeleteFunc(lines, func(l perdure.Listing) bool { return l.Name < at.Name })
+}
+
+// behind is the lines of agents whose own are behind, as their memories have them, and those among them that a filter
+// selects and that the index has elsewhere or not at all, in order.
+func (r *Lister) behind(ctx context.Context, f perdure.Filter) (all map[perdure.AgentID]perdure.Listing,
+	moved []perdure.Listing, err error) {
+	for was, err := range r.Lister.List(ctx, perdure.Filter{Behind: true, Prefix: f.Prefix}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		now, ok := r.derive(ctx, was.Agent)
+		if !ok {
+			continue
+		}
+		if all == nil {
+			all = map[perdure.AgentID]perdure.Listing{}
+		}
+		if all[was.Agent] = now; f.Match(now) && (now.Name != was.Name || !f.Match(was)) {
+			moved = append(moved, now)
+		}
+	}
+	slices.SortFunc(moved, func(a, b perdure.Listing) int { return a.Place().Compare(b.Place()) })
+	return all, moved, ctx.Err()
+}
+
+// derive folds an agent, unless it is as it was.
+func (r *Lister) derive(ctx context.Context, id perdure.AgentID) (perdure.Listing, bool) {
+	r.mu.Lock()
+	was := r.known[id]
+	r.mu.Unlock()
+	if heads, err := r.store.Heads(ctx, id); err == nil && len(heads) > 0 && slices.Equal(heads, was.heads) {
+		return was.line, true
+	}
+	a, err := perdure.Load(ctx, r.store, id)
+	if err != nil {
+		return perdure.Listing{}, false
+	}
+	now := derived{a.Heads(), a.Listing(time.Now())}
+	r.mu.Lock()
+	r.known[id] = now
+	r.mu.Unlock()
+	return now.line, true
+}
