@@ -17,6 +17,7 @@ esac
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 umask 022
+chmod 0755 "$root"
 install -D -m 0755 "$bin" "$root/usr/bin/perdure"
 install -D -m 0644 "$here/perdure.service" "$root/usr/lib/systemd/system/perdure.service"
 install -D -m 0644 "$here/sysusers.conf" "$root/usr/lib/sysusers.d/perdure.conf"

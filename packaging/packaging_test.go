@@ -52,6 +52,35 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// TestTheDebianPackageIsInstalledElsewhere installs it into a folder, as whoever makes an image does.
+func TestTheDebianPackageIsInstalledElsewhere(t *testing.T) {
+	have(t, "dpkg", "dpkg-deb", "gzip", "install", "systemd-sysusers")
+	if os.Geteuid() != 0 {
+		t.Skip("only root may")
+	}
+	dir := t.TempDir()
+	output(t, "./deb.sh", bin, "v0.1.0", runtime.GOARCH, dir)
+	root := filepath.Join(dir, "image")
+	for _, made := range []string{"etc", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, made), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deb := filepath.Join(dir, "perdure_0.1.0_"+runtime.GOARCH+".deb")
+	output(t, "dpkg", "--root="+root, "--force-depends", "--force-script-chrootless", "-i", deb)
+	users, err := os.ReadFile(filepath.Join(root, "etc/passwd"))
+	if err != nil || !strings.Contains(string(users), "perdure:") {
+		t.Errorf("there is no user there: %v\n%s", err, users)
+	}
+	if info, err := os.Stat(filepath.Join(root, "etc/perdure")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("/etc/perdure: %v, %v", info, err)
+	}
+	output(t, "dpkg", "--root="+root, "--force-script-chrootless", "-r", "perdure")
+}
+
 func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 	have(t, "dpkg-deb", "gzip", "install")
 	dir := t.TempDir()
@@ -63,7 +92,7 @@ func TestTheDebianPackageHasWhatItShould(t *testing.T) {
 	}
 	content := output(t, "dpkg-deb", "-c", deb)
 	for _, want := range []string{
-		`-rwxr-xr-x root/root .* \./usr/bin/perdure\n`,
+		`(?m)^drwxr-xr-x root/root .* \./\n`, `-rwxr-xr-x root/root .* \./usr/bin/perdure\n`,
 		`-rw-r--r-- root/root .* \./usr/lib/systemd/system/perdure.service\n`, `\./usr/lib/sysusers.d/perdure.conf\n`,
 		`\./usr/share/man/man1/perdure.1.gz\n`, `\./usr/share/man/man1/perdure-node.1.gz\n`,
 		`\./usr/share/man/man7/perdure-script.7.gz\n`,
