@@ -127,6 +127,9 @@ func (r *Ran) Err() error {
 		return perdure.WithHint(errors.New(called+what), hint)
 	case r.idle.Is(phase.RestGiven):
 		return perdure.WithHint(&someFailed{called + " was handed over: nothing is done for it here", errPerson}, hint)
+	case r.leftAlone():
+		return perdure.WithHint(&someFailed{called + " goes on where its seat is: nothing is done for it here",
+			errPerson}, hint)
 	case hint != "":
 		return perdure.WithHint(fmt.Errorf("%s %w", called, errPerson), hint)
 	}
@@ -189,13 +192,19 @@ func (r *Ran) unseated(name string) string {
 		}
 		return way + "take the seat back: perdure seat take " + name + " --yes --why TEXT"
 	}
+	take := "perdure seat take " + name + " --why TEXT"
 	if !r.owns {
-		return "hand the seat over where it is, with export --move; if that store is lost, " +
-			view.TakenBy(r.Now.Fold())
+		take = view.TakenBy(r.Now.Fold())
 	}
-	return "hand the seat over where it is, with export --move; or, if that store is lost, perdure seat take " +
-		name + " --why TEXT"
+	if r.leftAlone() {
+		return "what it is told here reaches it with the next sync, or with perdure push " + name + " PLACE; if that " +
+			"store is lost, " + take
+	}
+	return "hand the seat over where it is, with export --move; if that store is lost, " + take
 }
+
+// leftAlone reports whether the agent goes on in another store, and waits here for nothing that only that may do.
+func (r *Ran) leftAlone() bool { return r.idle.Is(phase.RestElsewhere) && !r.idle.Person }
 
 // lacks says what this node lacks, and what to do about it.
 func (r *Ran) lacks() (what, hint string) {
