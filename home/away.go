@@ -283,6 +283,26 @@ func (w *Away) tell(ctx context.Context, agent, verb string, in any, options ...
 	return toldFrom(&t, sent), nil
 }
 
+// newest is how many entries are looked at for one that was just written.
+const newest = "100"
+
+// complete adds what a server leaves out of its answer to an event, of which programs send many: how the agent stands,
+// and what its memory says. Whoever may not read it is told that it was told.
+func (w *Away) complete(ctx context.Context, t *Told) {
+	id := t.Agent.String()
+	a, _, err := get[client.Agent](ctx, w, agentURL(id, "", nil))
+	if err != nil {
+		return
+	}
+	t.Name, t.Standing, t.Sent = a.Name, a.Standing, view.Sent{}
+	page, _, err := get[client.Lines](ctx, w, agentURL(id, "/entries", url.Values{"last": {newest}}))
+	for i := range page.Entries {
+		if l := &page.Entries[i]; err == nil && l.Entry == t.Entry {
+			t.What = l.What
+		}
+	}
+}
+
 func toldFrom(t *client.Told, sent view.Sent) *Told {
 	return &Told{Agent: t.Agent, Name: t.Name, Entry: t.Entry, Seq: t.Seq, What: t.What, Standing: t.Standing,
 		Lacks: t.Lacks, Before: t.Before, About: sheetOf(t.About), Sent: sent}

@@ -194,6 +194,7 @@ func (x Send) post(ctx context.Context, w *Away, agent string) (*Told, error) {
 	told, err := w.tell(ctx, agent, "events", client.Event{Name: x.Name, ID: x.ID, Data: jsonOf(x.Data)}, options...)
 	if err == nil {
 		told.Name, told.What, told.id = agent, x.Name, x.ID
+		w.complete(ctx, told)
 	}
 	return told, err
 }
