@@ -74,18 +74,32 @@ func (s *Store) submit(ctx context.Context, r *request) error {
 // commitHere commits a request in the goroutine that made it, and reports whether it did: nobody else writes, or is
 // about to. To wake the committer, and to be woken by it, would cost a step of an agent a tenth more.
 func (s *Store) commitHere(ctx context.Context, r *request) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed || s.writer == nil || ctx.Err() != nil || len(s.queue) > 0 || !s.writing.TryLock() {
+	if !s.takeTurn(ctx) {
 		return false
 	}
 	defer s.writing.Unlock()
-	if s.writer.crowd > 1 {
+	w := s.writer
+	if w.crowd > 1 || w.poisoned != nil { // to open the file anew may take long
 		return false
 	}
+	committed := false
+	defer func() {
+		if !committed { // it panicked
+			_ = w.undo()
+		}
+	}()
 	defer context.AfterFunc(ctx, func() { r.state.CompareAndSwap(waiting, abandoned) })()
-	s.writer.commit(r)
+	w.commit(r)
+	committed = true
 	return true
+}
+
+// takeTurn locks writing, if nobody has it and nothing waits for it. The committer closes the connection under the same
+// lock, so whoever has it can use the connection, also while the store is being closed.
+func (s *Store) takeTurn(ctx context.Context) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.closed && s.writer != nil && ctx.Err() == nil && len(s.queue) == 0 && s.writing.TryLock()
 }
 
 // hand puts a request into the queue.
@@ -178,6 +192,8 @@ func (w *writer) run(queue <-chan *request, writing *sync.Mutex) {
 		w.commitAll(first, queue)
 		writing.Unlock()
 	}
+	writing.Lock()
+	defer writing.Unlock()
 	if w.conn != nil {
 		_ = w.close() // everything acknowledged has been committed
 	}

@@ -347,3 +347,51 @@ func agree(t *testing.T, r *rapid.T, s, model perdure.Store, id perdure.AgentID)
 		r.Fatalf("the store differs from one in memory (-memory +store):\n%s", diff)
 	}
 }
+
+// Whoever writes alone commits by itself: what they are given to write may read the store while it is closed.
+func TestStoreIsClosedWhileWhatIsWrittenReadsIt(t *testing.T) {
+	s := openBench(t, filepath.Join(t.TempDir(), "store"))
+	g, a := begin(t, newSigner(t), "a")
+	if err := s.Append(t.Context(), a.ID(), nil, g); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	err := s.submit(t.Context(), &request{apply: func(*writer) error {
+		go func() { closed <- s.Close() }()
+		for s.isOpen() {
+			runtime.Gosched()
+		}
+		_, err := s.Heads(t.Context(), a.ID())
+		return err
+	}})
+	if err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("a read of a closed store: got %v, want that it is closed", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// isOpen reports whether nobody has begun to close the store.
+func (s *Store) isOpen() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.closed
+}
+
+// A panic of what is written leaves nothing behind: others can write at once.
+func TestPanicOfWhatIsWrittenLeavesNoTransaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	s, other := openBench(t, path), openBench(t, path)
+	func() {
+		defer func() { _ = recover() }()
+		_ = s.submit(t.Context(), &request{apply: func(*writer) error { panic("no") }})
+	}()
+	key := newSigner(t)
+	for _, s := range []*Store{other, s} {
+		g, a := begin(t, key, "a")
+		if err := s.Append(t.Context(), a.ID(), nil, g); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -61,7 +61,7 @@ type Store struct {
 	lookBacks atomic.Int64 // pages read to find entries before the heads
 	relisted  relisted
 
-	mu      sync.RWMutex // held for reading while a request is handed over, or committed by whoever made it
+	mu      sync.RWMutex // held for reading while a request is handed over, or writing is taken
 	closed  bool
 	queue   chan *request
 	writing sync.Mutex    // held while writer is used
