@@ -57,13 +57,21 @@ func (f *Fold) acted(e *Entry, what, advice Hash, index int64) {
 // done reports whether what a question proposes was decided, and as far as anybody knows done: the question was asked
 // in a copy that had not seen it.
 func (f *Fold) done(q *Asking) bool {
-	if len(f.acts) == 0 || q.Advice.IsZero() {
+	if q.Advice.IsZero() {
+		return false
+	}
+	is := func(a act) bool { return a.by == q.Advice && a.index == q.Index }
+	i := slices.IndexFunc(f.acts, is)
+	if i < 0 {
 		return false
 	}
 	what, ok := f.whatIs(q.Action)
-	return ok && slices.ContainsFunc(f.acts, func(a act) bool {
-		return a.by == q.Advice && a.index == q.Index && a.what == what
-	})
+	return ok && slices.ContainsFunc(f.acts[i:], func(a act) bool { return a.what == what && is(a) })
+}
+
+// lapse is what to write of a question about what was done already.
+func (q *Asking) lapse() Outcome {
+	return Outcome{Decision: q.Decision, Signal: Denied, Note: doneAlready}
 }
 
 // unknownTool stands for what a decision lets happen when the fold has no proposals left that say what it is (frozen).
@@ -257,8 +265,8 @@ func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (paren
 	}
 }
 
-// flags is what to write before a snapshot, which would forget it: what was found decided twice, and what happened
-// though it is on record as not done.
+// flags is what to write before a snapshot, which would forget it: what was found decided twice, what happened though
+// it is on record as not done, and which questions are about what was done already.
 func (a *Agent) flags(policy Hash) []Draft {
 	var drafts []Draft
 	for _, d := range a.fold.unrecorded() {
@@ -267,6 +275,11 @@ func (a *Agent) flags(policy Hash) []Draft {
 	for i := range a.fold.happened {
 		if a.fold.Ended == nil {
 			drafts = append(drafts, Draft{Body: a.fold.telling(&a.fold.happened[i]), Policy: policy})
+		}
+	}
+	for i := range a.fold.Asks {
+		if q := &a.fold.Asks[i]; a.fold.done(q) {
+			drafts = append(drafts, Draft{Body: q.lapse(), Policy: policy})
 		}
 	}
 	return drafts

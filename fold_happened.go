@@ -157,5 +157,6 @@ func (f *Fold) planHappened() Step {
 // which would forget it. See flags. What there is no room for on record is known for so many entries.
 func (f *Fold) unflagged() bool {
 	return len(f.unrecorded()) > 0 || len(f.doubled) > 0 && f.Count-f.Snapshot < driftHold ||
-		len(f.happened) > 0 && f.Ended == nil
+		len(f.happened) > 0 && f.Ended == nil ||
+		slices.ContainsFunc(f.Asks, func(q Asking) bool { return f.done(&q) })
 }

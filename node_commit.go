@@ -106,8 +106,8 @@ func (w *work) sum() {
 	if w.base != nil {
 		before = w.base.fold.Count
 	}
-	if every <= 0 || f.unflagged() || f.hides() || f.Count-since < every ||
-		(f.Count-since)/every == (before-since)/every {
+	if every <= 0 || f.Count-since < every || (f.Count-since)/every == (before-since)/every || f.unflagged() ||
+		f.hides() {
 		return
 	}
 	if err := w.add(Snapshot{Fold: *f}); err != nil {

@@ -256,7 +256,7 @@ func (n *Node) listening(ctx context.Context, id AgentID) (a *Agent, derived boo
 // every event that follows. An older copy gets none.
 func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]*Entry, *Agent) {
 	every := n.snapshotEvery()
-	if every <= 0 || told.fold.unflagged() || told.fold.hides() {
+	if every <= 0 {
 		return entries, told
 	}
 	due := func(t *Trust) bool {
@@ -264,7 +264,7 @@ func (n *Node) summed(ctx context.Context, a, told *Agent, entries []*Entry) ([]
 		return (a.fold.Count-since)/every != (told.fold.Count-since)/every
 	}
 	// Whom to trust now is looked up in files: only where it is time, as far as was known for the event before.
-	if !due(n.trusted.Load().all) {
+	if !due(n.trusted.Load().all) || told.fold.unflagged() || told.fold.hides() {
 		return entries, told
 	}
 	if trust := n.trust(); !due(trust) || trust.Counts(told) != nil || n.older(ctx, a) != nil {

@@ -11,7 +11,7 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 		rest.Until = earliest(rest.Until, q.Verdict.Expires)
 		switch {
 		case f.done(q):
-			return lapseStep{Outcome: Outcome{Decision: q.Decision, Signal: Denied, Note: doneAlready}}
+			return lapseStep{Outcome: q.lapse()}
 		case s.Refused:
 			return lapseStep{Outcome{Decision: q.Decision, Signal: Denied, Note: refusedByPerson}, s.Votes[0].Event}
 		case s.Lapsed:
