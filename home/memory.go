@@ -95,7 +95,7 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 func documentPolicy(set *policy.Set, node perdure.Key) func(*perdure.Agent, workspace.Access) perdure.Verdict {
 	return func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
 		d := policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier), Scope: x.Scope,
-			Node: node}
+			Node: node, Unnamed: x.Unnamed}
 		return set.Document(a, d, time.Now())
 	}
 }

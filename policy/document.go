@@ -20,6 +20,8 @@ type Document struct {
 	Tier  string      // who may see it at all: private, team, public or custom
 	Scope string      // of the memory that holds it
 	Node  perdure.Key // where it is read or written
+
+	Unnamed bool // nothing is permitted for the name of the agent: it is that of somebody else
 }
 
 // Document answers whether an agent may read or write a document. Nothing is permitted that no rule permits. What would
@@ -46,5 +48,10 @@ func documentFacts(ar *arena, a *perdure.Agent, d *Document, now time.Time) valu
 		action = actionWrite
 	}
 	about := ar.list([]named{{"kind", text(d.Kind)}, {"path", text(d.Path)}, {"tier", text(d.Tier)}})
+	if d.Unnamed {
+		nameless := *f
+		nameless.Intent.Name = ""
+		f = &nameless
+	}
 	return factsAbout(ar, f, action, d.Scope, ar.record(moment, about))
 }

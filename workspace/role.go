@@ -92,6 +92,15 @@ func (w *Workspace) rolesCalled(ctx context.Context, role string) (own *perdure.
 	return own, passed, nil
 }
 
+// isRole reports whether a role of this home has a name.
+func (w *Workspace) isRole(ctx context.Context, name string) (bool, error) {
+	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
+		return false, err
+	}
+	own, passed, err := w.rolesCalled(ctx, name)
+	return own != nil || len(passed) > 0, err
+}
+
 func idsOf(agents []*perdure.Agent) string {
 	var ids []string
 	for _, a := range agents {

@@ -13,7 +13,8 @@ import (
 
 // called are the agents of a name.
 func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, error) {
-	rows, err := ix.db.QueryContext(ctx, "SELECT name FROM agent WHERE called=? ORDER BY id LIMIT 64", name)
+	rows, err := ix.db.QueryContext(ctx, "SELECT name FROM agent WHERE called=? ORDER BY kind<>?, id LIMIT 64", name,
+		roleKind)
 	if err != nil {
 		return nil, err
 	}

@@ -237,6 +237,47 @@ func TestPolicyNarrowsWhatRolesRead(t *testing.T) {
 	}
 }
 
+// Whoever may start agents gives them any name: one with the name of a role gets nothing that policy lets the role, and
+// however many there are, the role stays the one it was.
+func TestNameOfARoleGivesAnAgentNoRights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	set, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("plans") forbid (principal, action, resource) when { context has path && context.path like "plans/*" }
+			unless { principal.name == "manager" };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Allow = allow(set)
+	var borrows *perdure.Agent
+	for range 65 {
+		if borrows, err = w.Node.Create(t.Context(), perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
+			Intent: perdure.Intent{Name: "manager", Goal: "pass for the manager"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role := w.as("manager")
+	w.write(role, workspace.Draft{Path: "plans/a.md", Text: "alpha\n"})
+	if again := w.as("manager"); again.Agent() != role.Agent() {
+		t.Error("the role is another, now that there are others of its name")
+	}
+	r, err := w.For(t.Context(), borrows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write(t.Context(), workspace.Draft{Path: "plans/b.md", Text: "x"}); !errors.Is(err,
+		perdure.ErrDenied) {
+		t.Errorf("write: %v, want a denial", err)
+	}
+	if _, err := r.Read(t.Context(), "plans/a.md", nil); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("read: %v, want that it is not there", err)
+	}
+	if _, err := r.Write(t.Context(), workspace.Draft{Path: "notes/b.md", Text: "x"}); err != nil {
+		t.Errorf("write what every agent may: %v", err)
+	}
+}
+
 // Nobody learns from an answer whether there is a document that policy does not let them read.
 func TestWhatPolicyHidesIsAsIfItWereNotThere(t *testing.T) {
 	t.Parallel()

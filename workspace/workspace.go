@@ -58,6 +58,9 @@ type Access struct {
 	Kind  string
 	Tier  Tier
 	Scope string // of the memory that holds it
+
+	// Unnamed says that the name of the agent does not count: it is that of a role, which the agent is not.
+	Unnamed bool
 }
 
 // Reader reads and writes on behalf of somebody: a role, or the owner of the home, who sees all.
@@ -71,7 +74,8 @@ type Reader struct {
 	by    string   // who speaks, for what is written
 	key   string   // of a call that may be made again
 
-	loaded *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
+	unnamed bool           // it has the name of a role that it is not
+	loaded  *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
 }
 
 // Owner reads and writes as the owner of the home: in every scope or, if the workspace names one, in that alone.
@@ -103,7 +107,8 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 }
 
 // For reads and writes as an agent, which must count here. What is for a scope that it, or an agent it descends from,
-// did not begin in is not for it: narrowing a scope, and delegating into a narrower one, let nobody read more.
+// did not begin in is not for it: narrowing a scope, and delegating into a narrower one, let nobody read more. Neither
+// does the name of a role: whoever may start an agent, or delegate to one, gives it any name.
 func (w *Workspace) For(ctx context.Context, a *perdure.Agent) (*Reader, error) {
 	line, err := w.lineOf(ctx, a.ID())
 	if err != nil {
@@ -114,7 +119,13 @@ func (w *Workspace) For(ctx context.Context, a *perdure.Agent) (*Reader, error) 
 	if CheckRole(role) != nil {
 		role = a.ID().Short()
 	}
-	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, line: line,
+	unnamed := false
+	if f.Intent.Kind != roleKind {
+		if unnamed, err = w.isRole(ctx, role); err != nil {
+			return nil, err
+		}
+	}
+	return &Reader{Workspace: w, role: role, agent: a.ID(), scope: f.Charter.Scope, line: line, unnamed: unnamed,
 		by: role + " for " + w.Node.Key.Name}, nil
 }
 
@@ -349,7 +360,12 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 			return err
 		}
 	}
-	v := r.Allow(a, Access{Write: write, Path: path, Kind: kind, Tier: s.Tier, Scope: s.Scope})
+	x := Access{Write: write, Path: path, Kind: kind, Tier: s.Tier, Scope: s.Scope}
+	v := r.Allow(a, x)
+	if r.unnamed && v.Answer == perdure.Allow {
+		x.Unnamed = true
+		v = r.Allow(a, x)
+	}
 	verb := "read"
 	if write {
 		verb = "write"

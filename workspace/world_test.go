@@ -81,7 +81,7 @@ func worldOf(t *testing.T, s perdure.Store, key *perdure.Signer, index string) *
 func allow(set *policy.Set) func(*perdure.Agent, workspace.Access) perdure.Verdict {
 	return func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
 		return set.Document(a, policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier),
-			Scope: x.Scope}, time.Now())
+			Scope: x.Scope, Unnamed: x.Unnamed}, time.Now())
 	}
 }
 
