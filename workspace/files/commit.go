@@ -127,7 +127,7 @@ func (g *repository) commit(ctx context.Context, s *syncing, message string) (st
 // stage adds the files of a folder to an index, without those that are hidden.
 func (g *repository) stage(ctx context.Context, env []string) error {
 	specs := []string{".", ":(exclude,glob)**/.*", ":(exclude,glob)**/.*/**", ":(exclude,glob)**/*~",
-		":(exclude,glob)**/#*#"}
+		":(exclude,glob)**/#*#", ":(exclude,glob,icase)**/git~1*", ":(exclude,glob,icase)**/git~1*/**"}
 	for _, ext := range []string{"swp", "swo", "swx", "tmp", "bak", "orig", "rej"} {
 		specs = append(specs, ":(exclude,glob)**/*."+ext)
 	}

@@ -32,7 +32,11 @@ var ErrMoved = errors.New("git moved the folder")
 // runsNothing are settings with which git runs no program that a repository names. Whoever can write to a folder is not
 // who uses git there: an agent that may write files would run programs.
 var runsNothing = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-	"-c", "safe.bareRepository=explicit"}
+	"-c", "safe.bareRepository=explicit", "-c", "core.sshCommand=false"}
+
+// fetchesNothing keeps git from getting what is missing in a repository from where the repository says: that, too, runs
+// programs it names.
+var fetchesNothing = []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=0"}
 
 // unfilter turns the filters off that a repository itself has.
 func (g *repository) unfilter(ctx context.Context) error {
@@ -69,7 +73,7 @@ func (g *repository) run(ctx context.Context, in string, env []string, args ...s
 			}
 		}
 		return false
-	}), env...)
+	}), slices.Concat(fetchesNothing, env)...)
 	var out, beside bytes.Buffer
 	c.Stdout, c.Stderr = &out, &beside
 	if err := c.Run(); err != nil {

@@ -293,4 +293,37 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	if after := p.git("-c", "core.fsmonitor=false", "rev-list", "--count", "HEAD"); after == before {
 		t.Errorf("nothing was committed: %s commits before and after", after)
 	}
+	for name, value := range map[string]string{"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
+		"remote.origin.promisor": "true", "remote.origin.url": t.TempDir(),
+		"remote.origin.uploadpack": touch("uploadpack") + ";"} { // what is missing would be fetched by it
+		p.git("config", name, value)
+	}
+	tree := p.git("-c", "core.fsmonitor=false", "rev-parse", "HEAD^{tree}")
+	if err := os.Remove(filepath.Join(p.Dir, ".git", "objects", tree[:2], tree[2:])); err != nil {
+		t.Fatal(err)
+	}
+	p.write("agents/coder/a.md", "still more\n")
+	if _, err := p.Sync(t.Context()); err == nil {
+		t.Error("a repository of which something is missing was committed to")
+	}
+	if b, err := os.ReadFile(ran); err == nil {
+		t.Errorf("ran: %s", b)
+	}
+}
+
+// Git takes some names for its own folder and refuses them: one document of such a name must not keep the others from
+// being committed.
+func TestNameThatGitRefusesKeepsNothingFromBeingCommitted(t *testing.T) {
+	p := committing(t)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	for _, name := range []string{"git~1/x.md", "b/GIT~1.md", "Git~1"} {
+		p.write("agents/coder/"+name, "x\n")
+	}
+	p.save("git~1/own.md", "x\n")
+	p.write("agents/coder/a.md", "more\n")
+	p.sync()
+	if got := p.git("show", "HEAD:a.md"); got != "more" {
+		t.Errorf("committed: %q", got)
+	}
 }

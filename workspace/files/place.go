@@ -127,12 +127,13 @@ func (p plan) whyNot(file string) string {
 	return "its name is that of a folder with documents: give it another"
 }
 
-// hidden reports whether a name is one that neither people nor editors mean as a text: dot files, and what editors
-// leave behind.
+// hidden reports whether a name is one that neither people nor editors mean as a text: dot files, what editors leave
+// behind, and what git takes for its own folder, as some file systems write that.
 func hidden(file string) bool {
 	for part := range strings.SplitSeq(file, "/") {
 		if strings.HasPrefix(part, ".") || strings.HasSuffix(part, "~") || strings.HasSuffix(part, partExt) ||
-			strings.HasPrefix(part, "#") && strings.HasSuffix(part, "#") {
+			strings.HasPrefix(part, "#") && strings.HasSuffix(part, "#") ||
+			strings.HasPrefix(strings.ToLower(part), "git~1") {
 			return true
 		}
 	}
