@@ -70,7 +70,7 @@ func copyCommand() *cobra.Command {
 
 func backupCommand() *cobra.Command {
 	c := command("backup", cobra.ExactArgs(1))
-	h, out := storeFlag(c), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
 			b, err := h.Backup(ctx, s, args[0])

@@ -326,7 +326,7 @@ func (s *Store) copyTo(ctx context.Context, path string) error {
 		return err
 	}
 	for _, id := range ids {
-		err := s.with(ctx, "copy", id, true, func(l *capsule.Log) error {
+		err := s.with(ctx, "copy", id, !s.looks, func(l *capsule.Log) error {
 			return copyFile(l.Path(), filepath.Join(path, filepath.Base(l.Path())))
 		})
 		if err != nil && !errors.Is(err, perdure.ErrNotFound) {

@@ -24,7 +24,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 		if err == nil {
 			err = s.backup(ctx, path)
 		}
-		if !errors.Is(err, errPruned) {
+		if !errors.Is(err, errChanged) {
 			break
 		}
 		err = ctx.Err()
@@ -35,7 +35,7 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-var errPruned = errors.New("bodies were pruned while they were copied: try again")
+var errChanged = errors.New("it was written to while it was copied: try again")
 
 func (s *Store) backup(ctx context.Context, path string) (err error) {
 	if err := vacant(path); err != nil {
@@ -57,20 +57,7 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		return err
 	}
 	temp := r.Temp
-	c, err := dial(s.path, "rw", "busy_timeout=10000")
-	if err != nil {
-		return err
-	}
-	err = retry(func() error {
-		if err := os.RemoveAll(temp); err != nil {
-			return err
-		}
-		if err := reserve(temp); err != nil {
-			return err
-		}
-		return c.exec("VACUUM INTO ?", temp)
-	})
-	if err := errors.Join(err, c.close()); err != nil {
+	if err := s.copyInto(temp); err != nil {
 		return err
 	}
 	if err := setApart(temp); err != nil {
@@ -86,7 +73,7 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		}
 		body, err := os.ReadFile(blobPath(s.path, h))
 		if errors.Is(err, fs.ErrNotExist) {
-			return errPruned
+			return errChanged
 		}
 		if err == nil {
 			err = writeBlob(temp, h, body)
@@ -101,6 +88,30 @@ func (s *Store) backup(ctx context.Context, path string) (err error) {
 		}
 	}
 	return errors.Join(disk.Sync(temp), place(temp, path), disk.Sync(filepath.Dir(path)))
+}
+
+// copyInto writes what is in the file to another. Nothing is written beside the file of a store that was opened to look
+// at: its disk may be full.
+func (s *Store) copyInto(temp string) error {
+	return retry(func() error {
+		c, err := s.dialReader()
+		if err != nil {
+			return err
+		}
+		if err = os.RemoveAll(temp); err == nil {
+			err = reserve(temp)
+		}
+		if err == nil {
+			err = c.exec("PRAGMA query_only=OFF")
+		}
+		if err == nil {
+			err = c.exec("VACUUM INTO ?", temp)
+		}
+		if err == nil && c.stale() {
+			err = errChanged
+		}
+		return errors.Join(err, c.close())
+	})
 }
 
 // vacant refuses a path at which there is something.
