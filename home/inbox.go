@@ -161,7 +161,10 @@ func (h *Home) olderOf(ctx context.Context, s perdure.Store, lines []perdure.Lis
 	if err != nil {
 		return nil, err
 	}
-	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
+	heads, err := headsOf(ctx, s, len(lines) > maxSingly)
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range lines {
 		was := seen[one.Agent].Heads
 		if len(was) == 0 {

@@ -165,13 +165,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	}()
 	out = make([]Listed, len(found))
 	known := map[perdure.AgentID]bool{}
-	heads := func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }
-	if t, ok := s.(header); ok && (all || len(found) > maxSingly) {
-		tops, err := t.Tops(ctx)
-		if err != nil {
-			return nil, err
-		}
-		heads = func(id perdure.AgentID) ([]perdure.Hash, error) { return tops[id], nil }
+	heads, err := headsOf(ctx, s, all || len(found) > maxSingly)
+	if err != nil {
+		return nil, err
 	}
 	w, err := h.lookWitness()
 	if err != nil {
@@ -185,6 +181,9 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		known[one.Agent] = true
 		if out[i], err = h.checkOne(ctx, s, one, seen[one.Agent].Heads, heads); err != nil {
 			return nil, err
+		}
+		if d, err := perdure.DepthOf(ctx, s, one.Agent); err == nil {
+			out[i].Depth = d.String()
 		}
 	}
 	if err := h.sample(ctx, s, out); err != nil {
@@ -215,6 +214,16 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 	more := out[len(found):]
 	slices.SortFunc(more, func(a, b Listed) int { return perdure.Hash(a.Agent).Compare(perdure.Hash(b.Agent)) })
 	return out, nil
+}
+
+// headsOf finds the heads of agents, those of many at once where the store can.
+func headsOf(ctx context.Context, s perdure.Store, many bool) (func(perdure.AgentID) ([]perdure.Hash, error), error) {
+	t, ok := s.(header)
+	if !ok || !many {
+		return func(id perdure.AgentID) ([]perdure.Hash, error) { return s.Heads(ctx, id) }, nil
+	}
+	tops, err := t.Tops(ctx)
+	return func(id perdure.AgentID) ([]perdure.Hash, error) { return tops[id], nil }, err
 }
 
 // maxSingly is of how many agents of a page it is looked up one by one what is known of them: what is known of all is
@@ -299,10 +308,6 @@ func (h *Home) ailing(ctx context.Context, s perdure.Store) (map[perdure.AgentID
 func (h *Home) checkOne(ctx context.Context, s perdure.Store, one perdure.Listing, seen []perdure.Hash,
 	heads func(perdure.AgentID) ([]perdure.Hash, error)) (Listed, error) {
 	out := Listed{Listing: one}
-	d, err := perdure.DepthOf(ctx, s, one.Agent)
-	if err == nil {
-		out.Depth = d.String()
-	}
 	now, err := heads(one.Agent)
 	if err == nil && (len(seen) == 0 || slices.Equal(now, seen)) {
 		return out, nil
@@ -389,13 +394,8 @@ func (h *Home) Inbox(ctx context.Context, s perdure.Store, now time.Time) (found
 			all = append(all, one)
 		}
 	}
-	lines, err := h.Check(ctx, s, all, false)
-	for _, one := range lines {
-		if one.Older != nil {
-			found = append(found, olderWait(&one))
-		}
-	}
-	return found, faults, err
+	older, err := h.olderOf(ctx, s, all)
+	return append(found, older...), faults, err
 }
 
 // unlisted says that agents are missing from a list.

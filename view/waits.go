@@ -289,10 +289,31 @@ func talks(w *Wait) int {
 	return 0
 }
 
+// maxNamed is of how many agents it is looked up one by one whether others have their names.
+const maxNamed = 256
+
+// namesOfSeveral says of the name of each agent whether another one has it. Those before an error are known.
+func namesOfSeveral(ctx context.Context, l perdure.Lister) map[string]bool {
+	several := map[string]bool{}
+	last := ""
+	for one, err := range l.List(ctx, perdure.Filter{}) {
+		if err != nil {
+			delete(several, last) // there may be more of it
+			break
+		}
+		_, several[one.Name] = several[one.Name]
+		last = one.Name
+	}
+	return several
+}
+
 // byID has the commands that answer name an agent by its id where several agents of the store have its name, or where
 // that cannot be found out: an id is right in any case.
 func byID(ctx context.Context, l perdure.Lister, waits []Wait) {
 	several := map[string]bool{}
+	if len(waits) > maxNamed {
+		several = namesOfSeveral(ctx, l)
+	}
 	for i := range waits {
 		w := &waits[i]
 		shared, known := several[w.Name]
