@@ -307,7 +307,7 @@ func (w *Away) ExportFile(ctx context.Context, file, agent, form, depth string, 
 	}
 	if info, err := os.Stat(file); err == nil && (!replace || !info.Mode().IsRegular()) {
 		return "", 0, perdure.WithHint(fmt.Errorf("%s is there already", file),
-			"name another FILE, or use --force to replace it")
+			"name another file; perdure export --force replaces it")
 	}
 	err = disk.WriteWhole(file, func(to io.Writer) (err error) {
 		n, err = w.Export(ctx, to, agent, form, depth)

@@ -77,8 +77,14 @@ func (d *Desk) Event(
 		return nil, false, err
 	}
 	defer done()
-	if e, before, err = d.tell(ctx, v, id, ev); errors.Is(err, perdure.ErrNotFound) {
+	e, before, err = d.tell(ctx, v, id, ev)
+	switch {
+	case errors.Is(err, perdure.ErrNotFound):
 		err = missing(arg)
+	case errors.Is(err, perdure.ErrTerminated):
+		if a, unread := d.Load(ctx, id); unread == nil {
+			err = fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
+		}
 	}
 	return e, before, err
 }
@@ -141,9 +147,14 @@ func (d *Desk) Received(ctx context.Context, v *Visitor, arg string, ev perdure.
 
 // Answer answers what an agent asks people.
 func (d *Desk) Answer(ctx context.Context, v *Visitor, arg, text string) (*Told, error) {
-	return d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		return d.Node.Answer(ctx, a.ID(), text)
+	var asked Told
+	out, err := d.verb(ctx, v, VerbAnswer, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
+		return Answer{text}.say(ctx, d.Home, d.Node, a, &asked)
 	})
+	if out != nil {
+		out.About = asked.About
+	}
+	return out, err
 }
 
 // Pause keeps an agent from deciding anything until it is resumed.

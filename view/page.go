@@ -76,14 +76,12 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 		p.row("", "of %s and %s only the first %d are shown; perdure show --json has all",
 			Several(int64(len(v.Heads)), "head"), Several(int64(len(v.Diverged)), "divergence"), maxListed)
 	}
-	switch {
-	case len(v.Diverged) == 0:
-	case v.Ended != nil:
-		p.row("", "copies of it went on apart and were merged: it has ended in all of them, and perdure log shows "+
-			"what was done beside that")
-	default:
-		p.row("", "copies of it went on apart and were merged: it goes on by itself, and what needs a person is in "+
-			"perdure inbox")
+	if len(v.Diverged) > 0 {
+		now := "it goes on by itself"
+		if v.Ended != nil {
+			now = "it has ended, perdure log shows what was done beside that"
+		}
+		p.row("", "copies of it went on apart and were merged: %s, and what needs a person is in perdure inbox", now)
 	}
 	return p.rows
 }
