@@ -57,7 +57,7 @@ func with(f policy.Facts, key string, v any) policy.Facts {
 }
 
 func TestDefaultReadsAsksAndRests(t *testing.T) {
-	goal, calls := "something else", int64(3)
+	goal, scope, calls := "something else", "acme/ops", int64(3)
 	a := begin(t, perdure.Genesis{Charter: perdure.Charter{Depth: 1}})
 	flat := begin(t, perdure.Genesis{})
 	for _, c := range []struct {
@@ -78,6 +78,8 @@ func TestDefaultReadsAsksAndRests(t *testing.T) {
 		{"end", a, perdure.Request{Action: perdure.End{Signal: perdure.OK}}, perdure.Allow, []string{"default.rest"}},
 		{"narrow", a, perdure.Request{Action: perdure.Mutate{Budget: &perdure.Budget{Calls: &calls}}}, perdure.Allow,
 			[]string{"default.mutate"}},
+		{"another scope", a, perdure.Request{Action: perdure.Mutate{Scope: &scope}}, perdure.Ask,
+			[]string{"default.mutate-asks"}},
 		{"new goal", a, perdure.Request{Action: perdure.Mutate{Goal: &goal}}, perdure.Ask,
 			[]string{"default.mutate-asks"}},
 		{"new labels", a, perdure.Request{Action: perdure.Mutate{Labels: map[string]string{}}}, perdure.Ask,
