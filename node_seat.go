@@ -192,6 +192,10 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 		}
 	}()
 	c, err := n.claim(ctx, id)
+	if errors.Is(err, ErrConflict) && !errors.As(err, new(*Hint)) { // one that is barred says what to do
+		return WithHint(alreadyErr("a node is at work on it"), "wait until it rests, or pause it: perdure pause "+
+			id.Short())
+	}
 	if err != nil {
 		return err
 	}

@@ -165,6 +165,28 @@ func TestWhoHandedItOverStaysOutOfIt(t *testing.T) {
 	}
 }
 
+// While a node is at work, the seat stays where it is, and whoever wants it is told why and what to do.
+func TestTheSeatStaysWhileANodeIsAtWork(t *testing.T) {
+	p := newPayers(t)
+	other := perdure.Key{1}
+	c, err := p.here.Claim(t.Context(), p.id, other, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, "")
+	var hint *perdure.Hint
+	if !errors.Is(err, perdure.ErrConflict) || !strings.HasSuffix(err.Error(), ": a node is at work on it") ||
+		!errors.As(err, &hint) || !strings.Contains(hint.Do, "perdure pause "+p.id.Short()) {
+		t.Errorf("%v; %+v", err, hint)
+	}
+	if err := p.here.Release(t.Context(), c, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.a.GiveSeat(t.Context(), p.id, perdure.Key{}, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 // An agent that arrived with its seat can be handed on before anybody has run it here.
 func TestASeatIsHandedOnUnused(t *testing.T) {
 	p := newPayers(t)

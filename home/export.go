@@ -266,7 +266,7 @@ func (h *Home) giveSeat(ctx context.Context, s perdure.Store, id perdure.AgentID
 	err = n.GiveSeat(ctx, id, to, "")
 	switch {
 	case errors.Is(err, perdure.ErrConflict):
-		return perdure.WithHint(err, "a node is at work on it: pause it with perdure pause, or wait, and try again")
+		return perdure.WithHint(err, "wait until it rests, or pause it with perdure pause, and try again")
 	case errors.Is(err, perdure.ErrDenied):
 		return perdure.WithHint(err,
 			"only the store that has the seat can hand it over; perdure seat show says where it is")

@@ -122,7 +122,7 @@ func (l Local) giveSeat(ctx context.Context, id perdure.AgentID, to perdure.Key)
 	err = d.Node.GiveSeat(ctx, id, to, "")
 	switch {
 	case errors.Is(err, perdure.ErrConflict):
-		return perdure.WithHint(err, "a node is at work on it: wait, or pause it with perdure pause "+view.Callable(a))
+		return perdure.WithHint(err, "wait until it rests, or pause it: perdure pause "+view.Callable(a))
 	case errors.Is(err, perdure.ErrDenied) && !errors.As(err, new(*perdure.Hint)):
 		return perdure.WithHint(err, "only the store that has the seat can hand it over: perdure seat show "+
 			view.Callable(a))
