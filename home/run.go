@@ -185,7 +185,8 @@ const otherAdvisor = "perdure doctor checks advisors and their keys; another one
 // unseated is what to do about a seat that is elsewhere.
 func (r *Ran) unseated(name string) string {
 	if r.Now.Fold().Seats[0].Given {
-		way := "import the file where it is to go on; or, if nobody has imported it, destroy it and its copies, and "
+		way := "import the file where it is to go on; if it is lost or was not finished, write it again: perdure " +
+			"export " + name + " FILE --move; or, if nobody has imported it, destroy it and its copies, and "
 		if to := r.Now.Fold().Seats[0].To; !to.IsZero() {
 			way = "it goes on where key " + to.Short() + " signs; or, if that never takes it, destroy the copy " +
 				"there, and "
