@@ -70,7 +70,7 @@ func TestEffectClassesComeFromAnnotationsOnlyOfATrustedServer(t *testing.T) {
 	want := map[string]string{
 		"t.greet": "read", "t.pid": "read", "t.die-once": "read", "t.key": "idempotent", "t.put": "idempotent",
 		"t.wipe": "once", "t.weather": "once",
-		"t.fail": "once", "t.image": "once", "t.long": "once", "t.die": "once", "t.hang": "once",
+		"t.fail": "once", "t.image": "once", "t.long": "once", "t.die": "once", "t.hang": "once", "t.deaf": "once",
 	}
 	trusted := &tool.MCP{Name: "t", Transport: inProcess(testServer()), TrustHints: true}
 	if diff := cmp.Diff(want, classes(connected(t, trusted))); diff != "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,9 +47,6 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the server answered %d %s%s", r.status, http.StatusText(r.status), hint)
 }
 
-// sentKey is where the context of a call has an *atomic.Bool that tells whether a request was made for it.
-type sentKey struct{}
-
 // RoundTrip implements http.RoundTripper.
 func (t *mcpRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(t.header) > 0 {
@@ -59,8 +55,8 @@ func (t *mcpRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	if sent, ok := req.Context().Value(sentKey{}).(*atomic.Bool); ok {
-		sent.Store(true)
+	if call, ok := req.Context().Value(sendingKey{}).(*sending); ok {
+		call.sent.Store(true)
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -65,7 +66,58 @@ func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	p.started = true
 	t := &mcp.IOTransport{Reader: io.NopCloser(stdout), Writer: p, MaxLineLength: maxMessage}
-	return t.Connect(ctx)
+	conn, err := t.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &processConn{Connection: conn, calls: p.calls, open: map[jsonrpc.ID]func(){}}, nil
+}
+
+// processConn is the connection to a server that was started here. A call is on the list of the server from before it
+// is given to it until it has answered, also when nobody waits for the answer any more: it may take no notice of that.
+type processConn struct {
+	mcp.Connection
+	calls *calls
+
+	mu   sync.Mutex
+	open map[jsonrpc.ID]func() // that take a call from the list
+}
+
+// Write implements mcp.Connection.
+func (c *processConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	call, ours := ctx.Value(sendingKey{}).(*sending)
+	req, asks := m.(*jsonrpc.Request)
+	if !ours || !asks || !req.IsCall() {
+		return c.Connection.Write(ctx, m)
+	}
+	c.mu.Lock()
+	c.open[req.ID] = c.calls.add(call.key)
+	c.mu.Unlock()
+	if err := c.Connection.Write(ctx, m); err != nil {
+		c.over(req.ID) // a part of a line is no call
+		return err
+	}
+	call.sent.Store(true)
+	return nil
+}
+
+// Read implements mcp.Connection.
+func (c *processConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		c.over(answer.ID)
+	}
+	return m, err
+}
+
+// over takes a call from the list.
+func (c *processConn) over(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if done := c.open[id]; done != nil {
+		done()
+		delete(c.open, id)
+	}
 }
 
 // Write writes to the standard input of the server.
@@ -107,14 +159,6 @@ func (p *process) kill() {
 		p.cancel()
 		_ = p.Close()
 	}
-}
-
-// given notes, until done is called, that the server has a call to answer. What it started keeps the note, too.
-func (p *process) given(key string) (done func()) {
-	if p == nil {
-		return func() {}
-	}
-	return p.calls.add(key)
 }
 
 // wait waits until nothing is left of the server.

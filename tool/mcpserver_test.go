@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -136,6 +137,12 @@ func testServer() *mcp.Server {
 	add("hang", nil, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	})
+	add("deaf", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for _, err := os.Stat(os.Getenv("TEST_RELEASE")); err != nil; _, err = os.Stat(os.Getenv("TEST_RELEASE")) {
+			time.Sleep(time.Millisecond)
+		}
+		return text("done after all"), nil
 	})
 	return s
 }

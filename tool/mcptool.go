@@ -52,16 +52,12 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			}
 			return t.unreached(err), nil
 		}
-		sent, over := new(atomic.Bool), func() {}
+		call := new(sending)
 		if !t.spec.Effect.Repeatable() {
-			over = s.process.given(c.Key) // one that does not answer is at work on it as long as it lives
+			call.key = c.Key
 		}
-		res, err := s.CallTool(context.WithValue(ctx, sentKey{}, sent),
+		res, err := s.CallTool(context.WithValue(ctx, sendingKey{}, call),
 			&mcp.CallToolParams{Meta: meta, Name: t.name, Arguments: args})
-		if answer := new(jsonrpc.Error); err == nil || !sent.Load() ||
-			errors.As(err, &answer) && answer.Code != rejectedByTransport {
-			over()
-		}
 		if err == nil {
 			return t.server.result(redactorOf(ctx), res)
 		}
@@ -78,7 +74,7 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 		}
 		s.lost.Store(true) // the next call makes a new connection
 		gone := errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
-		untaken := gone && !sent.Load() // gone before it got the call
+		untaken := gone && !call.sent.Load() // gone before it got the call
 		if !again && (untaken || t.spec.Effect.Repeatable()) {
 			continue
 		}
@@ -89,6 +85,14 @@ func (t *mcpTool) Call(ctx context.Context, c perdure.Call) (perdure.Result, err
 			s.process.said(redactorOf(ctx)))
 	}
 }
+
+// sending is a call on its way to a server, which the connection finds in its context under sendingKey.
+type sending struct {
+	key  string      // of an effect that must not happen twice; else empty
+	sent atomic.Bool // the server may have got it
+}
+
+type sendingKey struct{}
 
 // rejectedByTransport is the code of the errors that the SDK makes up itself when a message was not delivered, or may
 // not have been.

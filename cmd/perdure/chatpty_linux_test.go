@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -250,6 +251,59 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	d = sit(t, args...)
 	d.sees("did it happen? happened, not, or leave: ")
 	d.types("not, I looked\n")
+	d.sees("| so it came to failed")
+	d.types(ctrlD)
+	d.gone(exitOK)
+}
+
+// A server that goes on with a call after Ctrl-C keeps it from being settled, in the chat, too, until it has answered.
+func TestChatSettlesNothingThatAServerIsAtWorkOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script, rules, server := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "all.cedar"), filepath.Join(dir, "server")
+	release, store := filepath.Join(dir, "release"), filepath.Join(dir, "home")
+	for name, text := range map[string]string{
+		script: "turns:\n  - sleep: {on: answer}\n  - execute: {tool: n.write}\n" +
+			"  - text: so it came to ${last.signal}\n",
+		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n",
+		server: `while read -r line; do
+	id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+	case $line in
+	*'"initialize"'*)
+		info='"capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}'
+		says='{"protocolVersion":"2025-06-18",'$info'}' ;;
+	*'"tools/list"'*) says='{"tools":[{"name":"write","inputSchema":{"type":"object"}}]}' ;;
+	*'"tools/call"'*) while [ ! -e ` + release + ` ]; do sleep 0.05; done; says='{"content":[]}' ;;
+	*'"server/discover"'*)
+		printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"
+		continue ;;
+	*) continue ;;
+	esac
+	printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$says"
+done
+`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := sit(t, "chat", "--store", store, "--advisor", "script:"+script, "--mcp", "n=sh "+server, "--policy", rules)
+	d.sees("> ")
+	d.types("go\n")
+	d.sees("- calls n.write")
+	d.types(ctrlC)
+	d.sees("did it happen? happened, not, or leave: ")
+	d.types("not\n")
+	d.sees("still under way")
+	d.sees("did it happen? happened, not, or leave: ")
+	key := strings.TrimSpace(must(t, exitOK, "show", "chat", "--store", store, "--jq", ".open[].key"))
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for len(tool.Survivors(key)) > 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.types("not\n")
 	d.sees("| so it came to failed")
 	d.types(ctrlD)
 	d.gone(exitOK)
