@@ -66,7 +66,7 @@ var errStopped = errors.New("stopped for long")
 // tellKept tells an agent in the cache what happened, without reading it: the entry is added only if it is still the
 // agent that this node holds, which the store says as it adds it. Nil: it is not, or there is more to look at.
 func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (e *Entry, listed bool, err error) {
-	if ev.Notice != nil || len(ev.Set) > 0 || ctx.Value(headsKey{}) != nil || ctx.Value(journalKey{}) != nil {
+	if ev.Notice != nil || len(ev.Set) > 0 || ctx.Value(headsKey{}) != nil {
 		return nil, false, nil
 	}
 	n.mu.Lock()
@@ -88,6 +88,9 @@ func (n *Node) tellKept(ctx context.Context, id AgentID, ev Event) (e *Entry, li
 	}
 	event := entries[len(entries)-1]
 	entries, told = n.summed(ctx, a, told, entries)
+	if err := journal(ctx, id, entries); err != nil {
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+	}
 	switch listed, err = n.appendListed(ctx, a, told, event, entries); {
 	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 		return nil, false, nil // it has gone on, or away: it is read first

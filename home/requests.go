@@ -120,6 +120,27 @@ func (r *Requests) Claim(ctx context.Context, key, value string) (first string, 
 	return first, nil
 }
 
+// note durably remembers a value by a key, instead of the one there is.
+func (r *Requests) note(ctx context.Context, key, value string) error {
+	sum := sha256.Sum256([]byte(key))
+	_, err := r.db.ExecContext(ctx, "INSERT OR REPLACE INTO claims (key, value, at) VALUES (?, ?, ?)", sum[:], value,
+		time.Now().UnixMilli())
+	if err != nil {
+		return fmt.Errorf("remember the message: %w", err)
+	}
+	return nil
+}
+
+// noted is what is remembered by a key; empty: nothing.
+func (r *Requests) noted(ctx context.Context, key string) (value string, err error) {
+	sum := sha256.Sum256([]byte(key))
+	err = r.db.QueryRowContext(ctx, "SELECT value FROM claims WHERE key = ?", sum[:]).Scan(&value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("look up the message: %w", err)
+	}
+	return value, nil
+}
+
 // Keyed is a request that bears a key.
 type Keyed struct {
 	Who, Key string

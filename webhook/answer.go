@@ -123,8 +123,9 @@ func (h *Handler) timely(ctx context.Context, p *post) error {
 // answer to what the agent asks by now.
 func (h *Handler) again(ctx context.Context, p *post, body *resumption) (bool, error) {
 	who := p.hook.Person
-	if p.agent.Fold().Received(&perdure.Event{Name: perdure.AnswerEvent, By: who.Name, ID: p.id}) {
-		return true, nil
+	answer := perdure.Event{Name: perdure.AnswerEvent, By: who.Name, ID: p.id}
+	if before, err := h.Desk.Received(ctx, p.hook, p.agent, answer); before || err != nil {
+		return before, err
 	}
 	if body.named() {
 		return false, nil // what it is for says whether it was answered

@@ -1,6 +1,9 @@
 package webhook_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -132,5 +135,75 @@ func TestAMessageThatNamesItsAgentIsForNoOther(t *testing.T) {
 	}
 	if got := s.post("ana", "/webhook/resume/"+first.String(), body); got.Status != "resuming" {
 		t.Errorf("to that agent: %+v", got)
+	}
+}
+
+// An event is told once, however much else came since and whichever server of the home is asked again.
+func TestAnEventIsToldOnceWhicheverServerItComesTo(t *testing.T) {
+	s, dir := newShop(t), t.TempDir()
+	id, _ := s.asking()
+	path, at := "/v1/agents/"+id.String()+"/events", time.Now()
+	first := func() reply { return s.postAs("crm", path, `{"name":"order"}`, "first", at) }
+	s.serve(dir)
+	if got := first(); got.Status != "accepted" {
+		t.Fatalf("the first: %+v", got)
+	}
+	for i := range 1100 { // more than a memory keeps the ids of
+		if i == 600 {
+			s.seen(id)
+		}
+		ev := perdure.Event{Name: "order", By: "crm", ID: fmt.Sprint("other-", i)}
+		if _, err := s.node.Tell(t.Context(), id, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.serve(dir)
+	if got := first(); got.Status != "already" {
+		t.Errorf("the first again, to another server: %+v", got)
+	}
+}
+
+// fragile is a store that fails when it is told to.
+type fragile struct {
+	*perdure.MemStore
+	fails *bool
+}
+
+var errFragile = errors.New("the disk is gone")
+
+func (f fragile) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, es ...*perdure.Entry) error {
+	if *f.fails {
+		return errFragile
+	}
+	return f.MemStore.Append(ctx, id, heads, es...)
+}
+
+func (f fragile) Put(ctx context.Context, id perdure.AgentID, es ...*perdure.Entry) error {
+	if *f.fails {
+		return errFragile
+	}
+	return f.MemStore.Put(ctx, id, es...)
+}
+
+// An event that could not be stored, or whose server was killed before it was, is told when it comes again.
+func TestAnEventThatWasNotStoredIsToldWhenItComesAgain(t *testing.T) {
+	s, dir := newShop(t), t.TempDir()
+	fails := false
+	s.node.Store = fragile{s.node.Store.(*perdure.MemStore), &fails}
+	id, _ := s.asking()
+	path, at := "/v1/agents/"+id.String()+"/events", time.Now()
+	post := func() reply { return s.postAs("crm", path, `{"name":"order"}`, "first", at) }
+	s.serve(dir)
+	fails = true
+	if got := post(); got.code < 500 {
+		t.Fatalf("it was answered: %+v", got)
+	}
+	fails = false
+	s.serve(dir)
+	if got := post(); got.Status != "accepted" {
+		t.Errorf("again: %+v", got)
+	}
+	if got := post(); got.Status != "already" {
+		t.Errorf("and again: %+v", got)
 	}
 }

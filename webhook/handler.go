@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -32,6 +31,9 @@ type Desk interface {
 	// Begin is the agent that a path names, if it is there for the hook. It is the hook's turn until done is called:
 	// nobody else who comes from outside tells it anything.
 	Begin(ctx context.Context, h *Hook, name string) (a *perdure.Agent, done func(), err error)
+	// Received reports whether the agent was told something before, in its turn: however much it was told since, for
+	// every process that answers posts of this hook.
+	Received(ctx context.Context, h *Hook, a *perdure.Agent, ev perdure.Event) (bool, error)
 	// Tell durably tells the agent something, in its turn. Before says that it was received before, and nothing
 	// changed. Who it is by, and whether that is a person's word, the desk says.
 	Tell(ctx context.Context, h *Hook, a *perdure.Agent, ev perdure.Event) (e *perdure.Entry, before bool, err error)
@@ -53,8 +55,6 @@ type Handler struct {
 	Hooks []Hook
 	// Fail answers with an error. What has a kind of its own is an *Error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
-
-	taken recent
 }
 
 // Error is an error of a kind, by the name that the one classifier of errors gives it.
@@ -212,58 +212,15 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 		}
 		ev.By = p.hook.Person.Name
 	}
-	message := p.agent.ID().String() + " " + ev.By + " " + ev.ID
-	if h.taken.has(message) {
-		return Answer{Status: Already, Agent: p.agent.ID()}, nil
+	if before, err := h.Desk.Received(ctx, p.hook, p.agent, ev); before || err != nil {
+		return Answer{Status: Already, Agent: p.agent.ID()}, err
 	}
-	if ev.Name == perdure.AnswerEvent && !p.agent.Fold().Received(&ev) {
+	if ev.Name == perdure.AnswerEvent {
 		if err := h.timely(ctx, p); err != nil {
 			return Answer{}, err
 		}
 	}
-	answer, err := p.told(Accepted)(h.Desk.Tell(ctx, p.hook, p.agent, ev))
-	if err == nil {
-		h.taken.add(message)
-	}
-	return answer, err
-}
-
-// recent remembers messages that were taken: of very many to one agent its memory remembers the last alone, and one
-// that comes again within the window must not count again.
-type recent struct {
-	mu    sync.Mutex
-	known map[string]bool
-	order []string // a ring, once it is full
-	next  int
-}
-
-// maxRecent bounds the messages that are remembered, at about 250 bytes each.
-const maxRecent = 1 << 16
-
-func (r *recent) has(message string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known[message]
-}
-
-// add remembers a message.
-func (r *recent) add(message string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known[message] {
-		return
-	}
-	if r.known == nil {
-		r.known = map[string]bool{}
-	}
-	if len(r.order) < maxRecent {
-		r.order = append(r.order, message)
-	} else {
-		delete(r.known, r.order[r.next])
-		r.order[r.next] = message
-		r.next = (r.next + 1) % maxRecent
-	}
-	r.known[message] = true
+	return p.told(Accepted)(h.Desk.Tell(ctx, p.hook, p.agent, ev))
 }
 
 // told answers with an entry that was written, or with already if it was there before.
