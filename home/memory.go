@@ -74,6 +74,20 @@ func resolver(s perdure.Store) func(context.Context, string, func(perdure.AgentI
 	}
 }
 
+// UseScope is UseWorkspace for the documents of one scope; empty: of all.
+func (h *Home) UseScope(ctx context.Context, create bool, scope string,
+	f func(ctx context.Context, w *workspace.Workspace) error) error {
+	if scope != "" {
+		if err := perdure.CheckScope(scope); err != nil {
+			return perdure.Invalid(err)
+		}
+	}
+	return h.UseWorkspace(ctx, create, func(ctx context.Context, w *workspace.Workspace) error {
+		w.Scope = scope
+		return f(ctx, w)
+	})
+}
+
 // UseWorkspace opens the store and its documents, calls f and closes both.
 func (h *Home) UseWorkspace(ctx context.Context, create bool,
 	f func(ctx context.Context, w *workspace.Workspace) error) error {

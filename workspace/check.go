@@ -23,8 +23,8 @@ type Holder interface {
 type Living interface {
 	// Hold makes a name known while this process lives.
 	Hold(name []byte) error
-	// Dead reports whether the process of a name is known to have ended.
-	Dead(name []byte) bool
+	// Lives reports whether the process of a name lives; known is whether that can be told.
+	Lives(name []byte) (lives, known bool)
 }
 
 // Embedder turns texts into vectors, such that those of texts with like meanings are near each other.

@@ -14,15 +14,54 @@ import (
 // maxRecovered bounds how much of a session a recovered summary quotes.
 const maxRecovered = 20
 
+// Recover writes the summaries of sessions that never closed: those of the role; for the owner, those of every role.
+// What a process that lives has open is left alone.
+func (r *Reader) Recover(ctx context.Context) ([]*Document, error) {
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	return r.recoverAll(ctx, func(id perdure.AgentID) bool { return r.agent.IsZero() || id == r.agent }, false)
+}
+
+// recoverAll recovers what roles that are asked for left open; dead: only of processes that are known to have ended.
+func (r *Reader) recoverAll(ctx context.Context, of func(perdure.AgentID) bool, dead bool) (all []*Document,
+	err error) {
+	found, err := r.Index.unclosed(ctx)
+	for _, id := range found {
+		if err != nil || !of(id) {
+			continue
+		}
+		a, err := r.Node.Load(ctx, id)
+		if err != nil {
+			continue // it does not count here
+		}
+		as, err := r.For(ctx, a)
+		if err != nil || r.only != "" && as.scope != r.only {
+			continue
+		}
+		shelves, err := as.shelves(ctx)
+		if own := as.ownShelf(shelves); err == nil && own != nil {
+			var done []*Document
+			done, _, err = as.recover(ctx, own, shelves, dead)
+			all = append(all, done...)
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, err
+}
+
 // recover writes the summaries of sessions that never closed. On are those that may still go on.
-func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) (done []*Document, on []string, err error) {
+func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf, dead bool) (done []*Document, on []string,
+	err error) {
 	open, err := r.Index.current(ctx, []shelf{*own}, "v.tags='open' AND v.kind=? ORDER BY v.id",
 		KindSession)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, v := range open {
-		over, err := r.over(ctx, v, own)
+		over, err := r.over(ctx, v, own, dead)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -48,10 +87,15 @@ func (r *Reader) recover(ctx context.Context, own *shelf, shelves []shelf) (done
 }
 
 // over reports whether an open session has ended without saying so: its process is gone, or nothing was heard of the
-// role for long.
-func (r *Reader) over(ctx context.Context, v *version, own *shelf) (bool, error) {
-	if r.Alive != nil && r.Alive.Dead(aliveName(v.path)) {
-		return true, nil
+// role for long; dead: only the former.
+func (r *Reader) over(ctx context.Context, v *version, own *shelf, dead bool) (bool, error) {
+	if r.Alive != nil {
+		if lives, known := r.Alive.Lives(aliveName(v.path)); known {
+			return !lives, nil
+		}
+	}
+	if dead {
+		return false, nil
 	}
 	last := v.at
 	newest, err := r.Index.versions(ctx, []shelf{*own}, "1 ORDER BY v.id DESC LIMIT 1")

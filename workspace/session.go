@@ -52,8 +52,12 @@ type Opening struct {
 func StatePath(role string) string { return PrivatePath(role, stateName) }
 
 // Open begins a session of a role: what it sees is verified, its current state is shown, and what changed since the
-// session before. A session that never closed gets a summary, from what its memory says of it.
-func (r *Reader) Open(ctx context.Context) (*Opening, error) {
+// session before. A session that never closed gets a summary, from what its memory says of it; so do those that ended
+// processes left of other roles. The session is over when this process is.
+func (r *Reader) Open(ctx context.Context) (*Opening, error) { return r.OpenFor(ctx, false) }
+
+// OpenFor is Open; a lasting session outlives this process.
+func (r *Reader) OpenFor(ctx context.Context, lasting bool) (*Opening, error) {
 	if r.agent.IsZero() {
 		return nil, perdure.WithHint(perdure.Invalid(errors.New("a session is one of a role")), "name it with --role")
 	}
@@ -80,7 +84,11 @@ func (r *Reader) Open(ctx context.Context) (*Opening, error) {
 	if o.Stale, err = r.stale(ctx, shelves, o); err != nil {
 		return nil, err
 	}
-	return o, r.begin(ctx, o)
+	others := func(id perdure.AgentID) bool { return id != r.agent }
+	if _, err := r.recoverAll(ctx, others, true); err != nil {
+		o.Notes = append(o.Notes, fmt.Sprintf("a session of another role was not recovered: %v", err))
+	}
+	return o, r.begin(ctx, o, lasting)
 }
 
 func (r *Reader) ownShelf(shelves []shelf) *shelf {
@@ -104,7 +112,7 @@ const (
 func (r *Reader) lookBack(ctx context.Context, o *Opening, shelves []shelf) error {
 	var mark int64
 	if own := r.ownShelf(shelves); own != nil {
-		recovered, on, err := r.recover(ctx, own, shelves)
+		recovered, on, err := r.recover(ctx, own, shelves, false)
 		if err != nil {
 			return err
 		}
@@ -206,7 +214,7 @@ func (w *Workspace) CurrentState(ctx context.Context, a *perdure.Agent) (string,
 }
 
 // begin records that a session began. Its first version names the current state it began with as its source.
-func (r *Reader) begin(ctx context.Context, o *Opening) error {
+func (r *Reader) begin(ctx context.Context, o *Opening, lasting bool) error {
 	now := time.Now().UTC()
 	path := PrivatePath(r.role, fmt.Sprintf("%s/%s-%04x.md", sessionsDir, now.Format("2006-01-02-150405"),
 		rand.IntN(1<<16)))
@@ -215,7 +223,7 @@ func (r *Reader) begin(ctx context.Context, o *Opening) error {
 	if !o.StateVersion.IsZero() {
 		d.from = &perdure.Source{Agent: r.agent, Entry: o.StateVersion}
 	}
-	if r.Alive != nil {
+	if r.Alive != nil && !lasting {
 		if err := r.Alive.Hold(aliveName(path)); err != nil {
 			return fmt.Errorf("open a session of %s: %w", r.role, err)
 		}

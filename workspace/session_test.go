@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
@@ -100,8 +102,51 @@ func (w *world) agent(r *workspace.Reader) *perdure.Agent {
 // living knows of processes what a test says.
 type living map[string]bool
 
-func (l living) Hold(name []byte) error { l[string(name)] = true; return nil }
-func (l living) Dead(name []byte) bool  { return !l[string(name)] }
+func (l living) Hold(name []byte) error             { l[string(name)] = true; return nil }
+func (l living) Lives(name []byte) (lives, ok bool) { return l[string(name)], true }
+
+// Sessions that a killed process leaves are recovered at the next opening, whoever opens, and by the owner; that of a
+// process that lives is left alone, however long nothing is heard of it.
+func TestSessionsOfDeadProcessesAreRecoveredByAnybody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, new(perdure.MemStore))
+		alive := living{}
+		w.Alive = alive
+		opens := func(role string, lasting bool) *workspace.Opening {
+			t.Helper()
+			o, err := w.as(role).OpenFor(t.Context(), lasting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		recovers := func(want int) {
+			t.Helper()
+			if done, err := w.Owner().Recover(t.Context()); err != nil || len(done) != want {
+				t.Errorf("the owner recovers %v, %v; want %d", done, err, want)
+			}
+		}
+		first := opens("coder", false)
+		time.Sleep(24 * time.Hour)
+		recovers(0)
+		if opens("manager", true); !w.read(w.as("coder"), first.Session).Open() {
+			t.Error("a session whose process lives was recovered")
+		}
+		clear(alive) // kill -9
+		opens("manager", true)
+		if !w.read(w.as("coder"), first.Session).Recovered() {
+			t.Error("a session whose process is gone was not recovered by the opening of another role")
+		}
+		second := opens("coder", false)
+		clear(alive)
+		recovers(1)
+		recovers(0)
+		if !w.read(w.as("coder"), second.Session).Recovered() {
+			t.Error("a session whose process is gone was not recovered by the owner")
+		}
+	})
+}
 
 func TestASessionThatNeverClosedIsRecovered(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,18 @@ import (
 
 // called are the agents of a name.
 func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, error) {
-	rows, err := ix.db.QueryContext(ctx, "SELECT name FROM agent WHERE called=? ORDER BY kind<>?, id LIMIT 64", name,
-		roleKind)
+	return ix.agents(ctx, "SELECT name FROM agent WHERE called=? ORDER BY kind<>?, id LIMIT 64", name, roleKind)
+}
+
+// unclosed are the agents that have sessions open.
+func (ix *Index) unclosed(ctx context.Context) ([]perdure.AgentID, error) {
+	return ix.agents(ctx, "SELECT name FROM agent WHERE id IN (SELECT agent FROM version WHERE current=1 AND "+
+		"tags='open' AND kind=?) ORDER BY id", KindSession)
+}
+
+// agents are those that a statement names.
+func (ix *Index) agents(ctx context.Context, text string, args ...any) ([]perdure.AgentID, error) {
+	rows, err := ix.db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}

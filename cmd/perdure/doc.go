@@ -51,15 +51,7 @@ func newMemory(c *cobra.Command) *memoryFlags {
 
 // open calls f with the documents of the home.
 func (m *memoryFlags) open(create bool, f func(ctx context.Context, w *workspace.Workspace) error) error {
-	if *m.scope != "" {
-		if err := perdure.CheckScope(*m.scope); err != nil {
-			return perdure.Invalid(err)
-		}
-	}
-	return m.h.UseWorkspace(m.c.Context(), create, func(ctx context.Context, w *workspace.Workspace) error {
-		w.Scope = *m.scope
-		return f(ctx, w)
-	})
+	return m.h.UseScope(m.c.Context(), create, *m.scope, f)
 }
 
 // of says whose memory it is if nobody says.
@@ -109,9 +101,10 @@ func inMemory[T any](m *memoryFlags, create bool, text func(io.Writer, T) error,
 	})
 }
 
+type documents = []*workspace.Document
+
 // listed prints the documents that f finds, or for people that there are none.
-func (m *memoryFlags) listed(none string, f func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document,
-	error)) error {
+func (m *memoryFlags) listed(none string, f func(ctx context.Context, r *workspace.Reader) (documents, error)) error {
 	return m.use(false, "", func(ctx context.Context, r *workspace.Reader) error {
 		return answers(m.out, func(w io.Writer, found []*workspace.Document) error {
 			if len(found) == 0 {
@@ -256,10 +249,9 @@ func docHistoryCommand() *cobra.Command {
 	c := command("doc history", cobra.ExactArgs(1))
 	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		find := func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+		return m.listed("it has no versions", func(ctx context.Context, r *workspace.Reader) (documents, error) {
 			return r.History(ctx, args[0], m.on)
-		}
-		return m.listed("it has no versions", find)
+		})
 	}
 	return c
 }

@@ -63,10 +63,7 @@ func filesSyncCommand() *cobra.Command {
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return f.use(args, true, func(ctx context.Context, d *files.Folder) error {
 			r, err := d.Sync(ctx)
-			if err = f.print("in step")(r, err); err == nil {
-				err = r.Err()
-			}
-			return err
+			return errors.Join(f.print("in step")(r, err), r.Err())
 		})
 	}
 	return c

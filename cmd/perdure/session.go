@@ -15,7 +15,7 @@ import (
 
 func sessionCommand() *cobra.Command {
 	c := command("session", nil)
-	c.AddCommand(sessionOpenCommand(), sessionCloseCommand(), sessionLsCommand())
+	c.AddCommand(sessionOpenCommand(), sessionCloseCommand(), sessionLsCommand(), sessionRecoverCommand())
 	return c
 }
 
@@ -24,8 +24,7 @@ func sessionOpenCommand() *cobra.Command {
 	m := newMemory(c).of(workspace.DefaultRole)
 	c.RunE = func(*cobra.Command, []string) error {
 		return m.use(true, workspace.DefaultRole, func(ctx context.Context, r *workspace.Reader) error {
-			r.Alive = nil // this process ends, and the session does not
-			o, err := r.Open(ctx)
+			o, err := r.OpenFor(ctx, true) // this process ends, and the session does not
 			if err != nil {
 				return err
 			}
@@ -79,10 +78,22 @@ func sessionLsCommand() *cobra.Command {
 	m := newMemory(c)
 	limit := c.Flags().Int("limit", 50, "list at most N, newest first")
 	c.RunE = func(*cobra.Command, []string) error {
-		find := func(ctx context.Context, r *workspace.Reader) ([]*workspace.Document, error) {
+		none := "there are no sessions yet; perdure session open begins one"
+		return m.listed(none, func(ctx context.Context, r *workspace.Reader) (documents, error) {
 			return r.Sessions(ctx, *limit)
-		}
-		return m.listed("there are no sessions yet; perdure session open begins one", find)
+		})
+	}
+	return c
+}
+
+func sessionRecoverCommand() *cobra.Command {
+	c := command("session recover", cobra.NoArgs)
+	m := newMemory(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		none := "no session was left open by a process that ended"
+		return m.listed(none, func(ctx context.Context, r *workspace.Reader) (documents, error) {
+			return r.Recover(ctx)
+		})
 	}
 	return c
 }

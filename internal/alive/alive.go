@@ -65,6 +65,14 @@ func (f *Folder) Dead(name []byte) bool {
 	return f.held[id] == nil && unlocked(f.file(id))
 }
 
+// Lives reports whether the process of a name lives. Of a name nobody has made known, or a process that ended long ago,
+// it is not known.
+func (f *Folder) Lives(name []byte) (lives, known bool) {
+	dead := f.Dead(name)
+	_, err := os.Lstat(f.file(hex.EncodeToString(name)))
+	return !dead, dead || err == nil
+}
+
 // Keep has the file of a name stay when the name is let go, for as long as that of a process that was killed: it left
 // something behind that others wait for while it may live.
 func (f *Folder) Keep(name []byte) {

@@ -32,9 +32,7 @@ func (s *syncing) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := slices.ContainsFunc(s.report.Changes,
-		func(c Change) bool { return c.Status == Taken || c.Status == Conflict })
-	if s.watched && len(deeds) == 0 && !took {
+	if s.watched && len(deeds) == 0 && len(s.report.by(Taken, Conflict, Renamed, Deleted)) == 0 {
 		return s.stands(ctx) // nothing happened that is worth it
 	}
 	if err := s.about(ctx); err != nil {
@@ -44,7 +42,7 @@ func (s *syncing) commit(ctx context.Context) error {
 	if g == nil {
 		return errors.New("git does not know the repository it made")
 	}
-	name, err := g.commit(ctx, s, message(s.report, deeds))
+	name, err := g.commit(ctx, s, func(gone []string) string { return message(s.report, deeds, gone) })
 	if err != nil {
 		return err
 	}
@@ -84,8 +82,8 @@ func (s *syncing) remembers(file, mode, blob string) bool {
 }
 
 // commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit
-// is made only if HEAD is still what it was.
-func (g *repository) commit(ctx context.Context, s *syncing, message string) (string, error) {
+// is made only if HEAD is still what it was. Message says what it holds, and is told which files it takes away.
+func (g *repository) commit(ctx context.Context, s *syncing, message func(gone []string) string) (string, error) {
 	if err := g.unfilter(ctx); err != nil {
 		return "", err
 	}
@@ -121,7 +119,26 @@ func (g *repository) commit(ctx context.Context, s *syncing, message string) (st
 	if had, err := g.git(ctx, "rev-parse", "-q", "--verify", head+"^{tree}"); head != "" && err == nil && had == tree {
 		return "", nil
 	}
-	return g.write(ctx, tree, head, message)
+	gone, err := g.gone(ctx, head, tree)
+	if err != nil {
+		return "", err
+	}
+	return g.write(ctx, tree, head, message(gone))
+}
+
+// gone are the files of memory that were at a commit, and are not in a tree.
+func (g *repository) gone(ctx context.Context, head, tree string) (names []string, err error) {
+	if head == "" {
+		return nil, nil
+	}
+	out, err := g.git(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=D", "--relative",
+		head, tree, "--", ".")
+	for name := range strings.SplitSeq(out, "\x00") {
+		if name != "" && !strings.HasPrefix(name, aboutDir+"/") {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // stage adds the files of a folder to an index, without those that are hidden.
@@ -225,57 +242,74 @@ func (g *repository) write(ctx context.Context, tree, head, message string) (str
 // maxTold is how many lines of each sort a message has.
 const maxTold = 20
 
-// message says what a commit holds: what happened, by whom, and nothing that nobody did.
-func message(r *Report, deeds []deed) string {
+// by are the files that ended in one of some states.
+func (r *Report) by(states ...string) (files []string) {
+	for _, c := range r.Changes {
+		if slices.Contains(states, c.Status) {
+			files = append(files, c.File)
+		}
+	}
+	return files
+}
+
+// message says what a commit holds: what happened, by whom, and nothing that nobody did. Gone are the files that it
+// takes away.
+func message(r *Report, deeds []deed, gone []string) string {
 	count := map[string]int{}
 	for _, d := range deeds {
 		count[d.kind]++
 	}
 	var parts []string
+	add := func(n int, one string) {
+		if n > 0 {
+			parts = append(parts, view.Several(int64(n), one))
+		}
+	}
 	for _, x := range []struct{ kind, one string }{{deedSession, "session"}, {deedTask, "task"},
 		{deedOutcome, "outcome"}, {deedVote, "vote"}} {
-		if n := count[x.kind]; n > 0 {
-			parts = append(parts, view.Several(int64(n), x.one))
-		}
+		add(count[x.kind], x.one)
 	}
-	edits := 0
+	var renamed []string
 	for _, c := range r.Changes {
-		if c.Status == Taken || c.Status == Conflict {
-			edits++
+		if c.from != "" {
+			renamed = append(renamed, c.File+", from "+c.from)
+			gone = slices.DeleteFunc(gone, func(name string) bool { return name == c.from })
 		}
 	}
-	if edits > 0 {
-		parts = append(parts, view.Several(int64(edits), "edited file"))
-	}
+	edited, deleted := r.by(Taken, Conflict), r.by(Deleted)
+	gone = slices.DeleteFunc(gone, func(name string) bool { return slices.Contains(deleted, name) })
+	add(len(edited), "edited file")
+	add(len(renamed), "renamed file")
+	add(len(deleted)+len(gone), "removed file")
 	if len(parts) == 0 {
 		parts = []string{"what memory says"}
 	}
+	told := make([]string, len(deeds))
+	for i, d := range deeds {
+		told[i] = fmt.Sprintf("%s %s %s: %s (entry %s)", stampOf(d.at), d.kind, d.told, d.what, d.entry.Short())
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", r.Role, strings.Join(parts, ", "))
-	if len(deeds) > 0 {
-		b.WriteString("\n")
-	}
-	for i, d := range deeds {
-		if i == maxTold {
-			fmt.Fprintf(&b, "and %d more\n", len(deeds)-maxTold)
-			break
-		}
-		fmt.Fprintf(&b, "%s %s %s: %s (entry %s)\n", stampOf(d.at), d.kind, d.told, d.what, d.entry.Short())
-	}
-	if edits > 0 {
-		b.WriteString("\nEdited by a person, and taken into memory:\n")
-	}
-	n := 0
-	for _, c := range r.Changes {
-		if c.Status != Taken && c.Status != Conflict {
-			continue
-		}
-		if n++; n > maxTold {
-			fmt.Fprintf(&b, "and %d more\n", edits-maxTold)
-			break
-		}
-		fmt.Fprintf(&b, "- %s\n", c.File)
-	}
+	list(&b, "", "", told)
+	list(&b, "Edited by a person, and taken into memory:\n", "- ", edited)
+	list(&b, "Renamed by a person:\n", "- ", renamed)
+	list(&b, "Removed by a person, and from memory:\n", "- ", deleted)
+	list(&b, "Not in memory any more:\n", "- ", gone)
 	b.WriteString("\nCommitted by perdure files.\n")
 	return b.String()
+}
+
+// list adds lines to a message, as many as are told.
+func list(b *strings.Builder, head, mark string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	b.WriteString("\n" + head)
+	for i, line := range lines {
+		if i == maxTold {
+			fmt.Fprintf(b, "and %d more\n", len(lines)-maxTold)
+			break
+		}
+		b.WriteString(mark + line + "\n")
+	}
 }

@@ -94,6 +94,36 @@ func TestCommitsSayWhatHappened(t *testing.T) {
 	}
 }
 
+// What a commit takes away is named, and who took it away: a person, or memory, be it since the last commit.
+func TestCommitsSayWhatWasRemoved(t *testing.T) {
+	p := committing(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.write("agents/coder/"+name+".md", name+"\n")
+	}
+	p.sync()
+	if _, err := p.Reader.Remove(t.Context(), "agents/coder/a.md", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.watched = true
+	if r := p.sync(); r.Commit != "" || len(did(r, Removed)) != 1 {
+		t.Fatalf("got %+v, want a.md removed and no commit for that", r)
+	}
+	if err := os.Remove(p.file("b.md")); err != nil {
+		t.Fatal(err)
+	}
+	p.move("c.md", "e.md")
+	p.Delete = true
+	p.sync()
+	log := p.git("log", "-1", "--format=%B")
+	for _, want := range []string{"coder: 1 renamed file, 2 removed files\n",
+		"Renamed by a person:\n- e.md, from c.md\n", "Removed by a person, and from memory:\n- b.md\n",
+		"Not in memory any more:\n- a.md\n"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("want %q in\n%s", want, log)
+		}
+	}
+}
+
 // An edit of the summary of a session is told as that, and is one commit with all that is kept of it.
 func TestAnEditedSessionIsNotClosedAgain(t *testing.T) {
 	for _, watched := range []bool{false, true} {

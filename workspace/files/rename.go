@@ -113,6 +113,7 @@ func (s *syncing) rename(ctx context.Context, from, to string) error {
 	delete(s.listing, from)
 	delete(s.current, from)
 	s.add(to, Renamed, why)
+	s.report.Changes[len(s.report.Changes)-1].from = from
 	if s.looks {
 		delete(s.sources, from)
 		delete(s.sources, to)

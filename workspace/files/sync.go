@@ -32,7 +32,8 @@ type Change struct {
 	Status string `json:"status"`
 	Why    string `json:"why,omitempty"`
 
-	unseen bool // it is no file at all, so that nobody changed it
+	unseen bool   // it is no file at all, so that nobody changed it
+	from   string // of a renamed one: its name before
 }
 
 // Report is what a sync did. Files that needed nothing are not in it.
@@ -48,6 +49,9 @@ type Report struct {
 
 // Err says of how many files somebody has to look at what became of them; nil: of none.
 func (r *Report) Err() error {
+	if r == nil {
+		return nil
+	}
 	conflicts, refused := int64(0), int64(0)
 	for _, c := range r.Changes {
 		switch {
@@ -248,7 +252,7 @@ func (s *syncing) listed(d *workspace.Document) {
 	switch {
 	case !ok:
 		s.report.Changes = append(s.report.Changes, Change{d.Path, Refused,
-			"a file of that name would be hidden, or is something else; it is in memory only", true})
+			"a file of that name would be hidden, or is something else; it is in memory only", true, ""})
 	case s.sources[file] != nil: // two memories have it: which counts, reading says
 		s.current[file] = ""
 	default:
@@ -257,7 +261,7 @@ func (s *syncing) listed(d *workspace.Document) {
 }
 
 func (s *syncing) add(file, status, why string) {
-	s.report.Changes = append(s.report.Changes, Change{file, status, why, false})
+	s.report.Changes = append(s.report.Changes, Change{file, status, why, false, ""})
 }
 
 // all syncs every file, the pages last: they follow from the others.
