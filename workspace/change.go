@@ -16,6 +16,7 @@ import (
 // Append adds a text to the end of a document, or begins it. Of several who append at once, each finds what the others
 // added. Versions that stand beside each other and only added something are brought together.
 func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
+	d.adds = true
 	path, err := r.placeOf(d.Path, &d)
 	if err == nil {
 		err = r.sync(ctx)
@@ -190,6 +191,9 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if slices.ContainsFunc(there, func(v *version) bool { return !v.gone }) {
 		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("there is a document at %s", to)),
 			"choose another path, or remove that one first: perdure doc rm")
+	}
+	if err := r.fits(ctx, s, to, from); err != nil {
+		return nil, err
 	}
 	_, doc, err := r.entry(ctx, current[0])
 	if err != nil {

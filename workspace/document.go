@@ -256,9 +256,10 @@ func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*D
 	if err != nil {
 		return nil, err
 	}
+	found, err = r.readables(ctx, found)
 	all := make([]*Document, len(found))
 	for i, v := range found {
 		all[i] = v.document()
 	}
-	return all, nil
+	return all, err
 }

@@ -39,6 +39,9 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r, err = r.once(ctx); err != nil {
+		return nil, err
+	}
 	shelves = slices.DeleteFunc(shelves, func(s shelf) bool { return !l.Visibility.covers(s.Visibility) })
 	limit := l.Limit
 	if limit <= 0 {
@@ -87,8 +90,18 @@ func (r *Reader) List(ctx context.Context, l Listed) ([]*Document, error) {
 // gather adds the documents of versions that the reader may read: several versions are one document.
 func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, tag string, limit int) ([]*Document,
 	error) {
+	r, err := r.once(ctx)
+	if err != nil {
+		return nil, err
+	}
 	byPath := map[string][]*Document{}
 	for _, v := range found {
+		if len(all) == limit && byPath[v.path] == nil {
+			break
+		}
+		if tag != "" && !slices.Contains(v.tags, tag) || r.may(ctx, v.shelf, v.path, v.kind, false) != nil {
+			continue
+		}
 		if i := slices.IndexFunc(byPath[v.path], func(d *Document) bool {
 			return (&shelf{agent: d.Agent, Visibility: d.Visibility}).samePlace(v.shelf)
 		}); i >= 0 {
@@ -97,9 +110,6 @@ func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, 
 		}
 		if len(all) == limit {
 			break
-		}
-		if tag != "" && !slices.Contains(v.tags, tag) || r.may(ctx, v.shelf, v.path, v.kind, false) != nil {
-			continue
 		}
 		d := v.document()
 		all, byPath[v.path] = append(all, d), append(byPath[v.path], d)
@@ -198,6 +208,9 @@ func (r *Reader) Since(ctx context.Context, mark int64) (docs []*Document, next 
 		return nil, 0, false, err
 	}
 	found, err := r.Index.numbered(ctx, shelves, arrivedSince, mark, next)
+	if err == nil {
+		r, err = r.once(ctx)
+	}
 	if err != nil {
 		return nil, 0, false, err
 	}

@@ -31,14 +31,10 @@ func (r *Reader) copies(ctx context.Context, path string, on *Visibility) (all [
 		if err != nil {
 			return nil, err
 		}
-		if found = unexpired(found); len(found) == 0 {
-			continue
-		}
-		readable, err := r.readable(ctx, found[0])
-		if err != nil {
+		if found, err = r.readables(ctx, unexpired(found)); err != nil {
 			return nil, err
 		}
-		if readable {
+		if len(found) > 0 {
 			all = append(all, found)
 		}
 	}
@@ -52,6 +48,34 @@ func (r *Reader) readable(ctx context.Context, v *version) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// readables are the versions that policy lets the reader read.
+func (r *Reader) readables(ctx context.Context, all []*version) (some []*version, err error) {
+	if len(all) > 1 {
+		if r, err = r.once(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range all {
+		ok, err := r.readable(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			some = append(some, v)
+		}
+	}
+	return some, nil
+}
+
+// MayRead refuses a document that policy would not let the reader read, whether or not there is one.
+func (r *Reader) MayRead(ctx context.Context, d Draft) error {
+	kind := d.Kind
+	if kind == "" {
+		kind = KindAt(d.Path)
+	}
+	return r.may(ctx, &shelf{Visibility: *d.Visibility}, d.Path, kind, false)
 }
 
 // parted are copies in scopes that the reader is in, or that on names, and those with a text in others. The owner is in
@@ -185,4 +209,55 @@ func (r *Reader) under(ctx context.Context, d *Draft) (*Visibility, error) {
 		return d.Visibility, err
 	}
 	return &found[0].shelf.Visibility, nil
+}
+
+// maxBelow bounds how many documents below a path are asked about.
+const maxBelow = 64
+
+// fits refuses a new path below a document, or above others: a path is a document or a folder. But is one that is moved
+// to the path. What the reader may not read does not count, so that nobody learns of it.
+func (r *Reader) fits(ctx context.Context, s *shelf, path, but string) error {
+	place, err := r.placeOn(ctx, s)
+	if err != nil {
+		return err
+	}
+	counts := func(found []*version) (string, error) {
+		for _, v := range unexpired(found) {
+			if v.gone || v.path == but {
+				continue
+			}
+			if ok, err := r.readable(ctx, v); ok || err != nil {
+				return v.path, err
+			}
+		}
+		return "", nil
+	}
+	for i := range path {
+		if path[i] != '/' {
+			continue
+		}
+		found, err := r.Index.currentAt(ctx, place, path[:i])
+		if err != nil {
+			return err
+		}
+		if at, err := counts(found); at != "" || err != nil {
+			return errors.Join(err, bothAt(at, path))
+		}
+	}
+	found, err := r.Index.current(ctx, place, "v.gone=0 AND v.path>? AND v.path<? ORDER BY v.path LIMIT ?", path+"/",
+		path+"0", maxBelow) // 0 follows the slash
+	if err != nil {
+		return err
+	}
+	at, err := counts(found)
+	if at != "" {
+		err = bothAt(path, at)
+	}
+	return err
+}
+
+// bothAt is the error for a path that would be a document, and a folder with another in it.
+func bothAt(path, below string) error {
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is below %s: a path is a document or a folder, not both",
+		below, path)), "choose another path, or rename what is there: perdure doc mv")
 }

@@ -133,11 +133,8 @@ func (r *Reader) newFinder(ctx context.Context, s *Search) (*finder, error) {
 	if err := r.checkKinds(ctx, s.Kinds); err != nil {
 		return nil, err
 	}
-	me := *r
-	if r = &me; !r.agent.IsZero() {
-		if r.loaded, err = r.Node.Load(ctx, r.agent); err != nil {
-			return nil, err
-		}
+	if r, err = r.once(ctx); err != nil {
+		return nil, err
 	}
 	f := &finder{Reader: r, docs: map[int64]*version{}, s: s, shelves: map[int64]*shelf{}, agents: map[int64]*heard{},
 		rows: map[int64]*speaker{}, now: perdure.TimeOf(time.Now())}

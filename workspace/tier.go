@@ -3,6 +3,7 @@ package workspace
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/keeper"
@@ -96,3 +97,19 @@ func roleOf(path string) (role, rest string, ok bool) {
 
 // PrivatePath is where a role keeps something of its own.
 func PrivatePath(role, path string) string { return rolesDir + "/" + role + "/" + path }
+
+// checkNewScope refuses a scope that nobody could read or name a folder after.
+func checkNewScope(scope string) error {
+	err := perdure.CheckScope(scope)
+	for word := range strings.SplitSeq(scope, "/") {
+		if err == nil && (strings.Trim(word, ".") == "" || len(scope) > maxPart || strings.ContainsFunc(word,
+			func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })) {
+			err = fmt.Errorf("scope %q: want words joined by slashes, such as acme/ops, of at most %d bytes",
+				clip(scope, maxTitle), maxPart)
+		}
+	}
+	if err != nil {
+		return perdure.Invalid(err)
+	}
+	return nil
+}

@@ -321,6 +321,61 @@ func TestWhatPolicyHidesIsAsIfItWereNotThere(t *testing.T) {
 	w.says(w.Owner(), is.Path, "alpha\nbeta\n")
 }
 
+// Who writes where policy hides a document learns nothing of it, and takes nothing of it away: both stand beside each
+// other, for whoever may read both.
+func TestAWriteWherePolicyHidesADocumentTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	set, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("no") forbid (principal, action == Action::"document.read", resource) when { context.path like "plans/*" };
+		@id("kind") forbid (principal, action == Action::"document.read", resource) when { context.kind == "incident" };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Allow = allow(set)
+	r, ctx := w.as("coder"), t.Context()
+	for name, write := range map[string]func(path string) error{
+		"new": func(path string) error {
+			_, err := r.WriteArgs(ctx, workspace.WriteArgs{Path: path, Text: "of coder\n"})
+			return err
+		},
+		"write": func(path string) error {
+			_, err := r.Write(ctx, workspace.Draft{Path: path, Text: "of coder\n"})
+			return err
+		},
+		"create": func(path string) error {
+			_, err := r.Do(ctx, workspace.FileCommand{Command: "create", Path: "/memories/team/" + path,
+				FileText: "of coder\n"})
+			return err
+		},
+	} {
+		for _, path := range []string{"plans/" + name + ".md", "notes/" + name + ".md"} {
+			is := w.write(w.Owner(), workspace.Draft{Path: path, Kind: "incident", Text: "hidden\n"})
+			if err := write(path); err != nil {
+				t.Errorf("%s %s: %v", name, path, err)
+				continue
+			}
+			docs, err := w.Owner().List(ctx, workspace.Listed{Prefix: path})
+			if err != nil || len(docs) != 1 || len(docs[0].Beside) != 1 {
+				t.Errorf("%s %s: the owner has %v, %v; want two versions of one document", name, path, docs, err)
+			}
+			got, err := r.Read(ctx, path, nil)
+			past, _ := r.History(ctx, path, nil)
+			if strings.HasPrefix(path, "plans/") {
+				if !errors.Is(err, perdure.ErrNotFound) {
+					t.Errorf("%s: read %v, %v", path, got, err)
+				}
+			} else if err != nil || got.Text != "of coder\n" || len(got.Beside)+len(past) != 1 {
+				t.Errorf("%s: read %v, %v and %d versions", path, got, err, len(past))
+			}
+			if _, err := r.ReadVersion(ctx, is.Version); !errors.Is(err, perdure.ErrNotFound) {
+				t.Errorf("%s: the hidden version: %v", path, err)
+			}
+		}
+	}
+}
+
 // The memory of a stranger is no role and no workspace here, whatever it calls itself.
 func TestStrangersAreNoRoles(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,7 @@ type Reader struct {
 	key   string   // of a call that may be made again
 
 	unnamed bool           // it has the name of a role that it is not
-	loaded  *perdure.Agent // the role's, while one search goes on; nil: it is loaded each time
+	loaded  *perdure.Agent // the role's, while one call goes on; nil: it is loaded each time
 }
 
 // Owner reads and writes as the owner of the home: in every scope or, if the workspace names one, in that alone.
@@ -320,6 +320,8 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 	}
 	if v.Scope == "" {
 		v.Scope = r.scope
+	} else if err := checkNewScope(v.Scope); err != nil {
+		return shelf{}, err
 	}
 	if !r.agent.IsZero() && v.Tier != Public && !r.in(v.Scope) {
 		err := fmt.Errorf("%w: %s is in scope %s and writes nothing for %s", perdure.ErrDenied, r.role, r.scope,
@@ -345,6 +347,17 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 	return shelf{agent: a.ID(), Visibility: v}, nil
 }
 
+// once is the reader with its role loaded, for a call that asks policy often.
+func (r *Reader) once(ctx context.Context) (*Reader, error) {
+	if r.agent.IsZero() || r.loaded != nil {
+		return r, nil
+	}
+	c := *r
+	var err error
+	c.loaded, err = r.Node.Load(ctx, r.agent)
+	return &c, err
+}
+
 // may asks policy whether the reader may read or write a document.
 func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write bool) error {
 	if r.agent.IsZero() {
@@ -353,7 +366,7 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 	if r.Allow == nil {
 		return fmt.Errorf("%w: no policy says what roles may read and write", perdure.ErrDenied)
 	}
-	a := r.loaded // for a search, which asks often
+	a := r.loaded // for a call that asks often
 	if a == nil {
 		var err error
 		if a, err = r.Node.Load(ctx, r.agent); err != nil {

@@ -42,6 +42,7 @@ type Draft struct {
 	// New refuses to replace anything.
 	New bool
 
+	adds   bool // to what is there, whether or not the author may read it
 	from   *perdure.Source
 	gone   bool
 	moved  bool         // what it replaces stands elsewhere, whole
@@ -134,7 +135,7 @@ func (r *Reader) write(ctx context.Context, path string, on *Visibility, make fu
 		return nil, err
 	}
 	for try := range maxTries {
-		e, s, err := r.tryWrite(ctx, path, on, make)
+		e, s, err := r.tryWrite(ctx, path, on, make, first.adds)
 		if err == nil {
 			if first.Check != "" && r.agent.IsZero() && r.Holds != nil {
 				r.Holds.Accept(first.Check)
@@ -180,8 +181,11 @@ func (r *Reader) placeOf(path string, d *Draft) (string, error) {
 
 // tryWrite writes a version, if nothing comes between.
 func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
-	make func([]*version) (*Draft, error)) (*perdure.Entry, *shelf, error) {
+	make func([]*version) (*Draft, error), adds bool) (*perdure.Entry, *shelf, error) {
 	s, current, heads, err := r.stand(ctx, path, on)
+	if err == nil && !adds { // what the author has not seen is not replaced
+		current, err = r.readables(ctx, current)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,6 +199,11 @@ func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
 	}
 	if err := r.may(ctx, s, path, w.Document.Kind, true); err != nil {
 		return nil, nil, err
+	}
+	if !d.gone && !slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
+		if err := r.fits(ctx, s, path, ""); err != nil {
+			return nil, nil, err
+		}
 	}
 	entries, err := r.Node.Write(ctx, s.agent, heads, *w)
 	if err != nil {

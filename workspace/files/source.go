@@ -98,6 +98,9 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 			return "", nil // nothing of nothing
 		}
 		d.f.restore(&draft, d.spot)
+		if err := d.f.Reader.MayRead(ctx, draft); err != nil { // it could not be shown again
+			return "", err
+		}
 		past, err := d.f.Reader.History(ctx, d.path, &d.on)
 		if len(past) > 0 { // it was removed: what is written now is another
 			key += ":" + past[0].Version.String()

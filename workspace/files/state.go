@@ -196,12 +196,26 @@ func (s *State) record(ctx context.Context, folder int64, path string) (*record,
 	return r, err
 }
 
-// keep makes a record durable.
-func (s *State) keep(ctx context.Context, folder int64, r *record) error {
-	_, err := s.db.ExecContext(ctx, "INSERT INTO file(folder, path, base, versions, incoming, outgoing) "+
-		"VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(folder, path) DO UPDATE SET base=?3, versions=?4, incoming=?5, "+
-		"outgoing=?6", folder, r.path, r.base, []byte(r.versions), r.incoming, r.outgoing)
-	return err
+// keep makes records durable, all or none.
+func (s *State) keep(ctx context.Context, folder int64, records ...*record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "INSERT INTO file(folder, path, base, versions, incoming, outgoing) "+
+				"VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(folder, path) DO UPDATE SET base=?3, versions=?4, "+
+				"incoming=?5, outgoing=?6", folder, r.path, r.base, []byte(r.versions), r.incoming, r.outgoing)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 // forget takes a record out.

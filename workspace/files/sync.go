@@ -269,6 +269,9 @@ func (s *syncing) all(ctx context.Context) error {
 	if err := s.renames(ctx); err != nil {
 		return err
 	}
+	if err := s.fresh(ctx); err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(s.sources))
 	for _, pages := range []bool{false, true} {
 		if pages {

@@ -124,8 +124,14 @@ func (t *tree) prepare(file, text string, perm fs.FileMode) (part string, err er
 	return part, errors.Join(err, f.Close())
 }
 
-// create makes a file that is not there. One that somebody else makes first stays: then the error is errChanged.
+// create makes a file that is not there, durably. One that somebody else makes first stays: then the error is
+// errChanged.
 func (t *tree) create(file, text string) error {
+	return errors.Join(t.begin(file, text), t.root.Sync(path.Dir(file)))
+}
+
+// begin is create, whose name is durable once its folder is synced.
+func (t *tree) begin(file, text string) error {
 	part, err := t.prepare(file, text, disk.ModeIn(t.root.Name()))
 	if err != nil {
 		return err
@@ -151,7 +157,7 @@ func (t *tree) name(part, file string) error {
 		}
 		err = t.root.Rename(part, file)
 	}
-	return errors.Join(err, t.root.Sync(path.Dir(file)))
+	return err
 }
 
 // replace puts a text in the place of what a file held when it was read. If somebody changes it meanwhile, the file is
@@ -202,7 +208,7 @@ func (t *tree) remove(file string, was *content) (theirs *content, err error) {
 	theirs, err = t.read(part)
 	if err != nil || theirs == nil || !bytes.Equal(theirs.raw, was.raw) {
 		if back := t.name(part, file); back == nil {
-			return nil, errChanged
+			return nil, errors.Join(errChanged, t.root.Sync(path.Dir(file)))
 		}
 		return theirs, err
 	}

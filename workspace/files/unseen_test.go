@@ -2,8 +2,14 @@ package files
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/workspace"
 )
 
 // when has something happen when a sync comes to a point, once.
@@ -158,4 +164,55 @@ func TestWhatAKilledSyncSetAsideIsTakenIn(t *testing.T) {
 		t.Errorf("memory says %q", got)
 	}
 	p.still()
+}
+
+// A document that policy hides does not get in the way of a sync, and nobody learns that it is there.
+func TestWhatPolicyHidesDoesNotStopASync(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "ann")
+	p := w.person(0)
+	set, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("no") forbid (principal, action == Action::"document.read", resource) when { context.path like "plans/*" };
+		@id("kind") forbid (principal, action == Action::"document.read", resource) when { context.kind == "incident" };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Reader.Allow = func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
+		return set.Document(a, policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier),
+			Scope: x.Scope}, time.Now())
+	}
+	for _, path := range []string{"plans/is.md", "notes/is.md"} {
+		if _, err := p.Reader.Owner().Write(t.Context(), workspace.Draft{Path: path, Kind: "incident",
+			Text: "hidden\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"team/plans/is.md", "team/plans/no.md", "team/notes/is.md", "team/notes/no.md"} {
+		p.save(name, "of ann\n")
+	}
+	p.Adopt = true
+	for range 2 {
+		r := p.sync()
+		why := map[string]string{}
+		for _, c := range r.Changes {
+			why[c.File] = c.Status + strings.ReplaceAll(c.Why, "is.md", "no.md")
+		}
+		for _, dir := range []string{"team/plans/", "team/notes/"} {
+			if is, no := why[dir+"is.md"], why[dir+"no.md"]; is != no {
+				t.Errorf("%s: what is hidden is told as %q, what is not there as %q", dir, is, no)
+			}
+		}
+	}
+	for name, text := range p.texts() {
+		if strings.HasPrefix(name, "team/") && text != "of ann\n" {
+			t.Errorf("%s is %q", name, text)
+		}
+	}
+	for _, path := range []string{"plans/is.md", "notes/is.md"} {
+		if docs, err := p.Reader.Owner().History(t.Context(), path, nil); err != nil ||
+			!slices.ContainsFunc(docs, func(d *workspace.Document) bool { return d.Current && d.Kind == "incident" }) {
+			t.Errorf("%s is gone: %v, %v", path, docs, err)
+		}
+	}
 }

@@ -1,0 +1,78 @@
+package workspace_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+// A path is a document or a folder, in every face: else no folder could show both.
+func TestAPathIsADocumentOrAFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	r := w.as("coder")
+	w.write(r, workspace.Draft{Path: "plans/a", Text: "a document\n"})
+	w.write(r, workspace.Draft{Path: "agents/coder/x/y.md", Text: "in a folder\n"})
+	w.write(r, workspace.Draft{Path: "notes/free.md", Text: "to be moved\n"})
+	team := workspace.Visibility{Tier: workspace.Team}
+	for name, write := range map[string]func() error{
+		"below a document": func() error {
+			_, err := r.Write(t.Context(), workspace.Draft{Path: "plans/a/b/c.md", Text: "x"})
+			return err
+		},
+		"in the place of a folder": func() error {
+			_, err := r.Write(t.Context(), workspace.Draft{Path: "agents/coder/x", Text: "x"})
+			return err
+		},
+		"by a model": func() error {
+			_, err := r.Do(t.Context(), workspace.FileCommand{Command: "create", Path: "/memories/x", FileText: "x"})
+			return err
+		},
+		"by a tool": func() error {
+			_, err := r.WriteArgs(t.Context(), workspace.WriteArgs{Path: "plans/a/b.md", Text: "x"})
+			return err
+		},
+		"appended": func() error {
+			_, err := r.Append(t.Context(), workspace.Draft{Path: "plans", Text: "x"})
+			return err
+		},
+		"renamed": func() error {
+			_, err := r.Rename(t.Context(), "notes/free.md", "plans/a/free.md", nil)
+			return err
+		},
+		"promoted": func() error {
+			_, err := r.Promote(t.Context(), "agents/coder/x/y.md", nil, team, "plans/a/y.md")
+			return err
+		},
+	} {
+		if err := write(); !errors.Is(err, perdure.ErrInvalid) || !strings.Contains(err.Error(), "not both") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.Remove(t.Context(), "plans/a", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.write(r, workspace.Draft{Path: "plans/a/b.md", Text: "now it is a folder\n"})
+	if _, err := r.Rename(t.Context(), "plans/a/b.md", "plans/a", nil); err != nil {
+		t.Errorf("the only document of a folder takes its name: %v", err)
+	}
+}
+
+// A scope that documents are written for is words that people can read and folders can be named after.
+func TestANewScopeIsWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	for _, scope := range []string{"a b", "a\u00a0b", "a\u202eb", "a\u200bb", "a\u0085b", "..", "a/./b", "a//b", "/a",
+		strings.Repeat("x", 300)} {
+		_, err := w.Owner().Write(t.Context(), workspace.Draft{Path: "x.md", Text: "x",
+			Visibility: &workspace.Visibility{Tier: workspace.Custom, Scope: scope}})
+		if !errors.Is(err, perdure.ErrInvalid) {
+			t.Errorf("%q: %v", scope, err)
+		}
+	}
+	w.write(w.Owner(), workspace.Draft{Path: "x.md", Text: "x",
+		Visibility: &workspace.Visibility{Tier: workspace.Custom, Scope: "größe/日本.1"}})
+}
