@@ -65,13 +65,15 @@ func TestTrustFoldsInTheScopeOfTheGenesis(t *testing.T) {
 	}
 }
 
-// A stranger whose agent was admitted may go on writing to it, and does not own it here.
+// A stranger whose agent was admitted may go on writing to it, and does not own it here; nor does the stranger take it
+// to where other rules hold.
 func TestTheOwnerOfAnAdmittedAgentIsNoOwnerHere(t *testing.T) {
-	trust := NewTrust(trustee("owner", MayOwn, "acme"))
+	trust, below := NewTrust(trustee("owner", MayOwn, "acme")), "acme/ops"
 	for name, c := range map[string]struct {
 		body Body
 		want bool
-	}{"a message": {Event{Name: "hello"}, true}, "a revocation": {event(KeyChange{Revoke: people["bob"].key}), false}} {
+	}{"a message": {Event{Name: "hello"}, true}, "another scope": {event(Edit{Mutate{Scope: &below}}), false},
+		"a revocation": {event(KeyChange{Revoke: people["bob"].key}), false}} {
 		d := lineage(t, "G -> N -> S -> E", by("eve", "G", "E"), by("owner", "N", "S"), says("N", event(Admitted{})),
 			saysOf("S", snapshotOf("N")), says("E", c.body))
 		if err := trust.Counts(d.agent()); (err == nil) != c.want {

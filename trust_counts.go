@@ -50,6 +50,17 @@ func (t *Trust) vouchedAt(a *Agent) int64 {
 	return 0
 }
 
+// vouchedScope is the scope an agent had when somebody trusted to own it last vouched for it; its present one where
+// nobody can tell.
+func (t *Trust) vouchedScope(a *Agent) string {
+	for w := a.authors; w != nil; w = w.before {
+		if t.vouches(w) {
+			return w.scope
+		}
+	}
+	return a.fold.Charter.Scope
+}
+
 func (t *Trust) counts(a *Agent, w *authored) bool {
 	if w.key.IsZero() {
 		return false // there were too many to tell
@@ -63,7 +74,7 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 		return false
 	case t.admitted(f, w.scope):
 		if w.key == f.Charter.Owner {
-			return true
+			return t.vouchedScope(a) == f.Charter.Scope // what it was admitted for
 		}
 	case !t.owned(f, w.scope):
 		return false

@@ -148,6 +148,13 @@ func (g *repository) stage(ctx context.Context, env []string) error {
 	for _, ext := range []string{"swp", "swo", "swx", "tmp", "bak", "orig", "rej"} {
 		specs = append(specs, ":(exclude,glob)**/*."+ext)
 	}
+	nested, err := g.nested()
+	if err != nil {
+		return err
+	}
+	for _, dir := range nested {
+		specs = append(specs, ":(exclude,literal)"+dir)
+	}
 	add := func(specs ...string) error {
 		_, err := g.run(ctx, strings.Join(specs, "\x00")+"\x00", env, "-c", "core.autocrlf=false", "add", "-A",
 			"--pathspec-from-file=-", "--pathspec-file-nul")
@@ -165,6 +172,25 @@ func (g *repository) stage(ctx context.Context, env []string) error {
 		}
 	}
 	return nil
+}
+
+// nested are the repositories inside a folder. Git would look into them with their own settings, and run what those
+// name.
+func (g *repository) nested() (dirs []string, err error) {
+	err = filepath.WalkDir(g.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.EqualFold(d.Name(), ".git") {
+			return err
+		}
+		dir, err := filepath.Rel(g.dir, filepath.Dir(path))
+		if err == nil && dir != "." {
+			dirs = append(dirs, filepath.ToSlash(dir))
+		}
+		if err == nil && d.IsDir() {
+			err = fs.SkipDir
+		}
+		return err
+	})
+	return dirs, err
 }
 
 // sift leaves in an index the files that memory has, as it has them; the others are as at head, or not there. A file

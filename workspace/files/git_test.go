@@ -341,6 +341,34 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	}
 }
 
+// A repository inside the folder has settings of its own: git does not look into it.
+func TestNoProgramOfARepositoryInsideIsRun(t *testing.T) {
+	p := committing(t)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	ran := filepath.Join(t.TempDir(), "ran")
+	p.save("sub/x.md", "x\n")
+	in := func(args ...string) { p.git(append([]string{"-C", "sub"}, args...)...) }
+	in("init", "-q")
+	in("add", "x.md")
+	in("commit", "-q", "-m", "a submodule")
+	p.git("update-index", "--add", "--cacheinfo", "160000,"+p.git("-C", "sub", "rev-parse", "HEAD")+",sub")
+	p.git("commit", "-q", "-m", "with a submodule")
+	in("config", "filter.x.clean", "echo filter >> "+ran+"; cat")
+	if err := os.WriteFile(p.file("sub/.git/info/attributes"), []byte("* filter=x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.save("sub/x.md", "y\n")
+	p.write("agents/coder/a.md", "more\n")
+	p.sync()
+	if b, err := os.ReadFile(ran); err == nil {
+		t.Errorf("ran: %s", b)
+	}
+	if got := p.git("show", "HEAD:a.md"); got != "more" {
+		t.Errorf("committed: %q", got)
+	}
+}
+
 // Git takes some names for its own folder and refuses them: one document of such a name must not keep the others from
 // being committed.
 func TestNameThatGitRefusesKeepsNothingFromBeingCommitted(t *testing.T) {
