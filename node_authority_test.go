@@ -436,3 +436,42 @@ func TestAChangedPolicyCountsWhomItAsks(t *testing.T) {
 		}
 	})
 }
+
+// One snapshot that cannot be derived, by the owner, who is believed, does not let those of an author join.
+func TestNoLieJoinsBehindWhatCannotBeDerived(t *testing.T) {
+	store := new(perdure.MemStore)
+	n := newNode(t, store, scripted(nothing))
+	author, err := perdure.GenerateSigner("author")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := n.Trust.With(perdure.Trustee{Key: author.Key(), Name: "author", Rights: perdure.MayAuthor,
+		Scope: perdure.AnyScope})
+	id := create(t, n, perdure.Genesis{})
+	join := func(by *perdure.Signer, goal string) error {
+		a := loaded(t, store, id)
+		f := *a.Fold()
+		f.Intent.Goal = goal
+		entries, _, err := by.Commit(a, time.Now(), perdure.Draft{Body: perdure.Snapshot{Fold: f}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = trust.Join(t.Context(), store, id, func(yield func(*perdure.Entry, error) bool) {
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		})
+		return err
+	}
+	if err := join(author, "pay mallory"); err == nil {
+		t.Error("an author's snapshot that cannot be derived joins")
+	}
+	if err := join(n.Key, "the owner's word"); err != nil {
+		t.Error(err)
+	}
+	if err := join(author, "pay mallory"); err == nil {
+		t.Error("an author's snapshot that cannot be derived joins behind the owner's")
+	}
+}

@@ -166,8 +166,11 @@ func (t *Trust) derives(here *Agent, had, fresh iter.Seq2[*Entry, error]) error 
 			return err
 		}
 		if !believed(e) {
-			if left--; !slices.Equal(a.Heads(), e.Parents) || a.fold.matches(e) != nil {
+			if left--; !slices.Equal(a.Heads(), e.Parents) {
 				return verifies(had, fresh)
+			}
+			if err := a.fold.matches(e); err != nil {
+				return err
 			}
 		}
 		if left == 0 {
@@ -205,7 +208,7 @@ func verifies(had, fresh iter.Seq2[*Entry, error]) error {
 			return cmp.Or(err, error(r))
 		}
 	}
-	return nil // what is wrong was wrong before
+	return r // what is wrong was wrong before: nobody can tell what comes after it
 }
 
 // both is two runs of entries as one.
