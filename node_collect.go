@@ -199,6 +199,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		return past[e.Name] && e.content != nil && !keep[e.Name] && (over[e.Name] || e.repeats(silent))
 	}
 	s.next = firstLeft(s.all, ttl, drop)
+	if slices.ContainsFunc(s.all, func(e *Entry) bool { return e.repeats(silent) && !drop(e) }) {
+		s.next = earliest(s.next, t+Time(wait))
+	}
 	if !slices.ContainsFunc(s.all, func(e *Entry) bool {
 		return drop(e) && (!e.derived() || !over[e.Name] || e.repeats(silent))
 	}) {
@@ -210,6 +213,9 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 			s.Entries++
 			s.Bytes += e.Size
 		}
+	}
+	if s.snapshot && len(s.events) > 0 { // it stands on what is being written on now, so it says it once more
+		s.next = earliest(s.next, t+Time(wait))
 	}
 	return s, nil
 }

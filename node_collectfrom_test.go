@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"testing"
@@ -133,4 +134,42 @@ func TestWhatComesTooLateCostsWhatCameSince(t *testing.T) {
 			t.Errorf("of a memory of %d entries %d were read", size, s.n)
 		}
 	}
+}
+
+// TestWhatIsUnreadAndExpiredIsSoonInNoSnapshot: a collection stands on a snapshot of the very heads there are, which
+// says once more what is still to be read. A node drops it as soon as nothing can have been written beside it.
+func TestWhatIsUnreadAndExpiredIsSoonInNoSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(MemStore)
+		n := &Node{Store: s, Key: people["owner"], CollectEvery: 10 * time.Second}
+		a, err := n.Create(t.Context(), Genesis{Intent: Intent{Name: "a", Goal: "g",
+			TTL: (30 * 24 * time.Hour).Milliseconds()}, Charter: Charter{Scope: "acme"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := DataOf("sesame")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Pause(t.Context(), a.ID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Tell(t.Context(), a.ID(), Event{Name: "said", Data: data}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- n.Run(ctx) }()
+		time.Sleep(30*24*time.Hour + 5*time.Minute)
+		stop()
+		<-over // it was told to stop
+		for e, err := range Memory(t.Context(), s, a.ID()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(e.body, []byte("sesame")) {
+				t.Errorf("%s at seq %d still says it", e.Kind, e.Seq)
+			}
+		}
+	})
 }
