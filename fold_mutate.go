@@ -97,7 +97,7 @@ func (f *Fold) widens(m *Mutate) error {
 }
 
 // remakes says what of a change would make an agent one that keeps documents, or would change what such an agent is:
-// its kind and labels say whose notes it keeps and who sees them.
+// its kind and labels say whose notes it keeps and who sees them. Labels that say whose an agent is stay, too.
 func (f *Fold) remakes(m *Mutate) error {
 	is := f.Intent.Kind
 	switch {
@@ -106,6 +106,8 @@ func (f *Fold) remakes(m *Mutate) error {
 	case keeper.Is(is) && (m.Kind != nil && *m.Kind != is ||
 		m.Labels != nil && !maps.Equal(m.Labels, f.Intent.Labels)):
 		return fmt.Errorf("it keeps documents as a %s: its kind and labels say who sees them, and stay", is)
+	case m.Labels != nil && !maps.Equal(keeper.Labels(m.Labels), keeper.Labels(f.Intent.Labels)):
+		return errors.New("its labels once and a2a-… say whose it is, and stay as they are")
 	}
 	return nil
 }

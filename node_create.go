@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // Create writes a new agent and stores it, as part of the trace of ctx if there is one. It runs when a node next looks.
@@ -13,7 +15,7 @@ import (
 func (n *Node) Create(ctx context.Context, g Genesis) (*Agent, error) {
 	err := n.init()
 	if err == nil {
-		err = g.Intent.sensible(time.Now())
+		err = g.Intent.unclaimed(time.Now())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create agent: %w", err)
@@ -55,6 +57,20 @@ func (i *Intent) sensible(now time.Time) error {
 	return i.Deadline.ahead("deadline", now)
 }
 
+// unclaimed is sensible for an agent that no door begins, see keeper.Label.
+func (i *Intent) unclaimed(now time.Time) error {
+	for name := range keeper.Labels(i.Labels) {
+		return Invalid(errors.New(keptLabel(name)))
+	}
+	return i.sensible(now)
+}
+
+// keptLabel says why a label is refused.
+func keptLabel(name string) string {
+	return fmt.Sprintf("label %s: once and a2a-… say whose an agent is, and only the server that begins it for a "+
+		"client sets them", name)
+}
+
 var errNoGoal = Invalid(errors.New("the goal is empty; say what the agent is for"))
 
 // ahead refuses a time that has passed, by what it is; none is ahead.
@@ -89,7 +105,7 @@ func (n *Node) enclosed(a *Agent, genesis *Entry) ([]*Entry, *Agent, error) {
 func (n *Node) Start(ctx context.Context, g Genesis) (*Agent, error) {
 	err := n.fit()
 	if err == nil {
-		err = g.Intent.sensible(time.Now())
+		err = g.Intent.unclaimed(time.Now())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

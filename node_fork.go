@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
+
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // ForkGenesis is what a fork begins with unless its maker says otherwise: the intent and charter as of this point, what
@@ -14,6 +17,10 @@ func (f *Fold) ForkGenesis(at Hash, live bool) Genesis {
 	g := Genesis{Intent: f.Intent, Charter: f.Charter}
 	g.Intent.Name, g.Intent.Budget = "", f.Left()
 	g.Charter.Owner = Key{}
+	if len(keeper.Labels(f.Intent.Labels)) > 0 { // nobody's task is a fork of one
+		g.Intent.Labels = maps.Clone(f.Intent.Labels)
+		maps.DeleteFunc(g.Intent.Labels, func(name, _ string) bool { return keeper.Label(name) })
+	}
 	g.Lineage = &Lineage{Parent: f.Agent, Cause: at, Relation: Fork, Rehearse: !live}
 	g.Taint = !f.Taint.IsZero()
 	return g
@@ -76,7 +83,7 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if err := from.fold.checkFork(&g); err != nil {
 		return nil, nil, err
 	}
-	if err := g.Intent.sensible(time.Now()); err != nil {
+	if err := g.Intent.unclaimed(time.Now()); err != nil {
 		return nil, nil, WithHint(err, "give the fork a goal and a deadline of its own: perdure fork --intent FILE")
 	}
 	d, err := DepthOf(ctx, n.Store, from.ID())

@@ -358,6 +358,9 @@ func bounds(f *Fold, act Action, d *Decision) (rule, reason string) {
 		if keeper.Is(x.Intent.Kind) {
 			return "kind", "kind " + x.Intent.Kind + ": such agents only keep documents, and no agent makes one"
 		}
+		for name := range keeper.Labels(x.Intent.Labels) {
+			return "labels", keptLabel(name)
+		}
 	case Mutate:
 		if err := f.remakes(&x); err != nil {
 			return "kind", err.Error()
