@@ -93,7 +93,7 @@ func (r *Lister) after(at perdure.ListPlace, lines []perdure.Listing) []perdure.
 	if at.Agent.IsZero() || i >= 0 {
 		return lines[i+1:]
 	}
-	return slices.DeleteFunc(lines, func(l perdure.Listing) bool { return l.Name < at.Name })
+	return slices.DeleteFunc(slices.Clone(lines), func(l perdure.Listing) bool { return l.Name < at.Name })
 }
 
 // behind is the lines of agents whose own are behind, as their memories have them, and those among them that a filter

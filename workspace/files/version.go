@@ -82,6 +82,8 @@ const maxGenerations = 64
 type lineage struct {
 	reader *workspace.Reader
 	known  map[perdure.Hash]*workspace.Document // nil: memory does not have it any more
+	texts  map[string]string                    // of versions that were merged, by their names
+	merges int                                  // how many were
 }
 
 // version is a version; nil: it is gone.
@@ -116,13 +118,36 @@ func (l *lineage) merged(ctx context.Context, heads []*workspace.Document) (text
 		base := ""
 		if m.apart {
 			base = strings.Join(common(split(text), split(other)), "\n")
-		} else if base, _, err = l.merged(ctx, from); err != nil {
+		} else if base, err = l.base(ctx, from); err != nil {
 			return "", false, err
 		}
 		text = m.text(base, text, other)
+		l.merges++
 		clash = clash || m.conflict
 	}
 	return text, clash, nil
+}
+
+// base is what versions that several were made of come to. Where copies wrote on top of all before them again and
+// again, the same ones are asked for many times, and merged once.
+func (l *lineage) base(ctx context.Context, from []*workspace.Document) (string, error) {
+	var names strings.Builder
+	for _, d := range from {
+		names.Write(d.Version[:])
+	}
+	text, known := l.texts[names.String()]
+	if known {
+		return text, nil
+	}
+	text, _, err := l.merged(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	if l.texts == nil {
+		l.texts = map[string]string{}
+	}
+	l.texts[names.String()] = text
+	return text, nil
 }
 
 // common is the nearest versions of which some and another were made, the last first.
