@@ -82,6 +82,7 @@ type Node struct {
 	instance   Key // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
 	placed     atomic.Pointer[Place] // where the seat of its agents is; nil: not known yet
+	had        seatsKnown            // an earlier seat of agents that have it elsewhere
 	urged      atomic.Int64          // the Time of the last TryAgain
 }
 

@@ -25,7 +25,6 @@ type work struct {
 	looked  time.Time       // when it was last certain that the heads are the heads
 	stop    <-chan struct{} // closed when this node is to begin nothing more; nil: never
 	copied  bool            // its seat is needed, and elsewhere
-	gone    gone            // whether its seat was here before
 	behind  *Idle           // why nothing is done for it: this copy is an old one
 
 	announced bool // its relatives have been told of its end

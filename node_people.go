@@ -58,10 +58,15 @@ func (n *Node) Resume(ctx context.Context, id AgentID, note string) (*Entry, err
 	})
 }
 
-// Cancel ends an agent for good. Its memory stays.
+// Cancel ends an agent for good, and cuts off what is under way where its tool can stop, also that of an agent which
+// ended in a copy meanwhile. Its memory stays.
 func (n *Node) Cancel(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		return Event{Name: "cancel", Notice: Cancel{Note: note}}, a.living()
+		ev := Event{Name: "cancel", Notice: Cancel{Note: note}}
+		if len(a.fold.Open) > 0 && !a.cancelled() {
+			return ev, nil
+		}
+		return ev, a.living()
 	})
 }
 

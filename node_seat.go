@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -51,6 +52,31 @@ type gone struct {
 	had   bool
 }
 
+// maxSeatsKnown is of how many agents a node remembers whether their seat was here: to find out takes all of memory.
+const maxSeatsKnown = 10_000
+
+// seatsKnown is of which agents a node has found out whether their seat was here.
+type seatsKnown struct {
+	mu sync.Mutex
+	of map[AgentID]gone
+}
+
+func (k *seatsKnown) get(id AgentID, claim Hash) (had, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	g, ok := k.of[id]
+	return g.had, ok && g.claim == claim
+}
+
+func (k *seatsKnown) set(id AgentID, g gone) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil || len(k.of) >= maxSeatsKnown {
+		k.of = map[AgentID]gone{}
+	}
+	k.of[id] = g
+}
+
 // left reports whether the seat of the agent was in this store, and is in another now: it goes on there, and to go on
 // here as well would have two places think, and do what can be repeated. A seat that was never handed over was nowhere
 // else.
@@ -59,18 +85,21 @@ func (w *work) left(ctx context.Context) (bool, error) {
 	if !f.SeatElsewhere(at) || f.Seats[0].Epoch == 1 {
 		return false, nil
 	}
-	if w.gone.claim != f.Seats[0].Claim {
-		w.gone = gone{claim: f.Seats[0].Claim}
-		for e, err := range Backwards(ctx, w.n.Store, w.a.ID(), nil) {
-			if err != nil {
-				return false, err
-			}
-			if w.gone.had = e.seats(at.ID); w.gone.had {
-				break
-			}
+	claim := f.Seats[0].Claim
+	if had, known := w.n.had.get(w.a.ID(), claim); known {
+		return had, nil
+	}
+	had := false
+	for e, err := range Backwards(ctx, w.n.Store, w.a.ID(), nil) {
+		if err != nil {
+			return false, err
+		}
+		if had = e.seats(at.ID); had {
+			break
 		}
 	}
-	return w.gone.had, nil
+	w.n.had.set(w.a.ID(), gone{claim, had})
+	return had, nil
 }
 
 // seats reports whether an entry says that a store has the seat, or hands it over.

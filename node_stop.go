@@ -260,11 +260,22 @@ func (t *attention) news() stillness {
 		return ""
 	}
 	if end := a.fold.Ended; end != nil {
-		if e := a.recent(end.Entry); e != nil && e.Kind == KindDecision {
+		if e := a.recent(end.Entry); e != nil && e.Kind == KindDecision && !a.cancelled() {
 			return "" // an advisor's, elsewhere: here it waits for what is under way
 		}
 	}
 	return a.fold.stilled()
+}
+
+// cancelled reports whether a person has said that the agent ends, also beside an end that came first.
+func (a *Agent) cancelled() bool {
+	for e := range a.Recent() {
+		ev, _ := e.content.(Event)
+		if _, ok := ev.Notice.(Cancel); ok {
+			return true
+		}
+	}
+	return false
 }
 
 const (

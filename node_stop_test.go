@@ -424,3 +424,35 @@ func TestAnOutcomeOutlivesAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestAPersonStopsWhatGoesOnBesideTheEndOfACopy: a copy's end lets what is under way go on; a person's cuts it off.
+func TestAPersonStopsWhatGoesOnBesideTheEndOfACopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(perdure.MemStore)
+		var begun atomic.Int64
+		n := newNode(t, store, scripted(steps("slow", 3)), slow(perdure.Once, &begun))
+		id := create(t, n, perdure.Genesis{})
+		ends, _, err := n.Key.Commit(loaded(t, store, id), time.Now(), perdure.Draft{Body: perdure.Decision{
+			Action: perdure.End{Signal: perdure.Failed}, Verdict: perdure.Verdict{Answer: perdure.Allow}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newNode(t, store, n.Advisors[""])
+		go func() {
+			time.Sleep(400 * time.Millisecond)
+			if err := store.Put(context.Background(), id, ends...); err != nil {
+				t.Error(err)
+			}
+			if _, err := m.Cancel(context.Background(), id, "stop it"); err != nil {
+				t.Error(err)
+			}
+		}()
+		run(t, n, id)
+		if out := outcomes(t, store, id); len(out) > 0 && out[0].Signal == perdure.OK {
+			t.Errorf("%+v: nobody could stop it", out)
+		}
+		if _, err := m.Cancel(context.Background(), id, "again"); !errors.Is(err, perdure.ErrTerminated) {
+			t.Errorf("got error %v: want it said once", err)
+		}
+	})
+}
