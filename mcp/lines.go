@@ -58,11 +58,15 @@ func refusal(line []byte) string {
 	if !json.Valid(line) {
 		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is no JSON"}}` + "\n"
 	}
-	if line[0] == '[' && len(bytes.TrimSpace(line[1:])) > 1 {
-		return ""
+	var several []json.RawMessage
+	if json.Unmarshal(line, &several) != nil || len(several) == 0 {
+		several = []json.RawMessage{line}
 	}
-	if _, err := jsonrpc.DecodeMessage(line); err != nil {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no JSON-RPC message"}}` + "\n"
+	for _, one := range several {
+		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+			return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no JSON-RPC message"}}` +
+				"\n"
+		}
 	}
 	return ""
 }

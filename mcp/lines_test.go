@@ -19,6 +19,7 @@ func TestAMalformedLineDoesNotEndTheServer(t *testing.T) {
 			{`{"jsonrpc": oops`, "-32700"},
 			{`{"hello": 1}`, "-32600"},
 			{`[]`, "-32600"},
+			{`[1]`, "-32600"},
 			{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 				`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, `"id":1`},
 		} {
