@@ -32,8 +32,8 @@ var defaults embed.FS
 
 // Default is the built-in policy: deny what is not named, let tools read, ask before they write, let an agent sleep,
 // wake, end and narrow its own bounds, let it delegate within its depth unless text from somebody not trusted may be
-// speaking, ask before it goes into another scope, ask before an agent from elsewhere runs here, and let agents read
-// and write the documents they may see.
+// speaking, ask before it or a child of it is in another scope, ask before an agent from elsewhere runs here, and let
+// agents read and write the documents they may see.
 func Default() *Set { return builtIn() }
 
 // DefaultText is the built-in policy as it is written.

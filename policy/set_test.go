@@ -57,7 +57,7 @@ func with(f policy.Facts, key string, v any) policy.Facts {
 }
 
 func TestDefaultReadsAsksAndRests(t *testing.T) {
-	goal, scope, calls := "something else", "acme/ops", int64(3)
+	goal, scope, calls := "something else", "acme/ops/eu", int64(3)
 	a := begin(t, perdure.Genesis{Charter: perdure.Charter{Depth: 1}})
 	flat := begin(t, perdure.Genesis{})
 	for _, c := range []struct {
@@ -85,6 +85,10 @@ func TestDefaultReadsAsksAndRests(t *testing.T) {
 		{"new labels", a, perdure.Request{Action: perdure.Mutate{Labels: map[string]string{}}}, perdure.Ask,
 			[]string{"default.mutate-asks"}},
 		{"delegate", a, perdure.Request{Action: perdure.Delegate{}}, perdure.Allow, []string{"default.delegate"}},
+		{"delegate into its scope", a, perdure.Request{Action: perdure.Delegate{Scope: "acme/ops"}}, perdure.Allow,
+			[]string{"default.delegate"}},
+		{"delegate into another scope", a, perdure.Request{Action: perdure.Delegate{Scope: scope}}, perdure.Ask,
+			[]string{"default.delegate-scope-asks"}},
 		{"delegate as deep", a, perdure.Request{Action: perdure.Delegate{Depth: 1}}, perdure.Deny,
 			[]string{"policy.default"}},
 		{"delegate without depth", flat, perdure.Request{Action: perdure.Delegate{}}, perdure.Deny,

@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -159,5 +160,39 @@ func TestSnapshotVouchesForItsPastOnly(t *testing.T) {
 				p.done(of.want, "what a stranger proposes, "+name)
 			})
 		}
+	}
+}
+
+// What the policy of a home permits in a narrower scope, an agent of a wider one does not get by having a child there,
+// or by going there, before somebody has said so.
+func TestNarrowerScopeIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	pay := strings.TrimPrefix(payScript, "turns:\n")
+	for worker, script := range map[string]string{
+		"hand": "  - delegate: {name: hand, goal: pay, advisor: pay, scope: home/ops}\n  - sleep: {children: all}\n",
+		"boss": "  - mutate: {scope: home/ops}\n" + pay,
+	} {
+		t.Run(worker, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			const asks = `context.effect == Effect::"read" ||`
+			rules := p.ok("policy", "default")
+			if !strings.Contains(rules, asks) {
+				t.Fatal("the built-in policy has changed: let this test free home/ops from its questions")
+			}
+			p.write("home.cedar", strings.Replace(rules, asks, asks+` principal in Scope::"home/ops" ||`, 1))
+			p.write("boss.yaml", "turns:\n"+script)
+			run := append(powers("home", "pay"), "--advisor", "boss=script:boss.yaml", "--advisor",
+				"pay=script:pay.yaml")
+			p.ok("new", "have it paid", "--name", "boss", "--advisor", "boss", "--scope", "home", "--depth", "1")
+			for range 2 {
+				p.exits(7, append([]string{"run", "boss"}, run...)...)
+			}
+			p.done(0, "before anybody was asked")
+			p.ok("approve", "boss")
+			p.perdure(append([]string{"run", "boss"}, run...)...)
+			p.perdure(append([]string{"run", worker}, run...)...)
+			p.done(1, "once the owner let it")
+		})
 	}
 }
