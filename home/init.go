@@ -224,6 +224,9 @@ func (h *Home) beginPolicy(b *Begun) error {
 // beginMemory makes the search index, and sees to it that policy says something about documents: a home whose policy is
 // older has no rule that permits them.
 func (h *Home) beginMemory(ctx context.Context, s perdure.Store, b *Begun) error {
+	if err := h.useMemory(); err != nil {
+		return err
+	}
 	_, err := os.Lstat(h.indexFile())
 	ix, openErr := workspace.OpenIndex(ctx, h.indexFile())
 	if openErr != nil {

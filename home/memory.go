@@ -44,9 +44,17 @@ func (h *Home) openIndex() string {
 	return h.indexFile()
 }
 
-// Workspace is the documents of a store of this home. Whoever opens it closes its Index. What roles may read and write,
-// the policy of the home says.
+// Workspace is the documents of a store of this home, for somebody who uses memory: from then on agents have its tools.
+// Whoever opens it closes its Index. What roles may read and write, the policy of the home says.
 func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) (*workspace.Workspace, error) {
+	if err := h.useMemory(); err != nil {
+		return nil, err
+	}
+	return h.documents(ctx, s, n)
+}
+
+// documents is Workspace for whoever may only look.
+func (h *Home) documents(ctx context.Context, s perdure.Store, n *perdure.Node) (*workspace.Workspace, error) {
 	set, err := LoadPolicy(h, nil)
 	if err != nil {
 		return nil, err
@@ -62,6 +70,9 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	}
 	if h.Dir != "" {
 		w.Alive = &alive.Folder{Path: filepath.Join(h.Dir, sessionsDir)}
+	}
+	if err := h.beginIndex(); err != nil {
+		return nil, err
 	}
 	w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
 	return w, err
@@ -96,7 +107,7 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 		if err != nil {
 			return err
 		}
-		w, err := h.Workspace(ctx, s, n)
+		w, err := h.documents(ctx, s, n)
 		if err != nil {
 			return err
 		}
@@ -146,7 +157,7 @@ func (m *memories) get(ctx context.Context) (*workspace.Workspace, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.open == nil {
-		w, err := m.h.Workspace(context.WithoutCancel(ctx), m.s, m.n)
+		w, err := m.h.documents(context.WithoutCancel(ctx), m.s, m.n)
 		if err != nil {
 			return nil, err
 		}

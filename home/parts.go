@@ -85,7 +85,7 @@ func (h *Home) parts() []part {
 		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)
-	add(keeps, database(h.indexFile())...)
+	add(keeps, append(database(h.indexFile()), h.useFile())...)
 	add(keeps, database(filepath.Join(h.Dir, dealingsFile))...)
 	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir))
 	store := h.File

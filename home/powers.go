@@ -134,7 +134,11 @@ func (p *Powers) equip(ctx context.Context, h *Home, n *perdure.Node) (err error
 		return err
 	}
 	n.Tools = append(n.Tools, tool.Cancel(n), tool.Send(&reach{Node: n, h: h}))
-	if _, err := os.Stat(h.openIndex()); err == nil { // memory is in use here
+	remembers, err := h.usesMemory(ctx, n.Store)
+	if err != nil {
+		return err
+	}
+	if remembers {
 		for _, t := range workspace.Tools(p.memory.get) {
 			p.sources[t.Spec().Name] = "memory"
 			n.Tools = append(n.Tools, t)
