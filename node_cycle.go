@@ -225,7 +225,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
 	if w.behind != nil {
-		return *w.behind, nil
+		return w.asOlder(), nil
 	}
 	if err := w.look(ctx); err != nil {
 		return nil, err

@@ -68,6 +68,15 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	return &older, nil
 }
 
+// asOlder is why nothing is done for an agent of which more was seen than this copy has: that this store handed it over
+// comes first, as it went on elsewhere then.
+func (w *work) asOlder() Idle {
+	if at := w.n.placed.Load(); w.a.GoneOn(*at) && w.n.trust().Counts(w.a) == nil {
+		return idleFor(Reason{Kind: phase.RestGiven, Seat: w.a.fold.Seats[0].At})
+	}
+	return *w.behind
+}
+
 // older refuses what must not be done to a copy of an agent that is older than one seen here.
 func (n *Node) older(ctx context.Context, a *Agent) error {
 	old, err := n.behind(ctx, a)

@@ -13,7 +13,7 @@ import (
 type Agent struct {
 	Agent    perdure.AgentID `json:"agent" doc:"its id, for life"`
 	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing" doc:"how people see it: ready, running, dormant, waiting, handed over, terminated"`
+	Standing string          `json:"standing" doc:"ready, running, dormant, waiting, handed over, older or terminated"`
 	State    string          `json:"state" doc:"the same in the eight states of the runtime"`
 	Next     string          `json:"next" doc:"what a node would do"`
 	Why      string          `json:"why" doc:"why it rests"`

@@ -147,15 +147,14 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 // arrived is what came of an import.
 func (h *Home) arrived(ctx context.Context, s perdure.Store, got *capsule.Arrival, a *perdure.Agent,
 	trust *perdure.Trust) (*Arrived, error) {
-	place, err := h.PlaceOf(ctx, s)
-	if err != nil {
-		h.note("%v; where its seat is cannot be said", err)
-	}
 	r := &Arrived{Agent: a.ID(), Name: a.Fold().Intent.Name, Relation: got.Relation.String(), Depth: a.Depth().String(),
 		Entries: got.Index.Entries,
-		Heads:   a.Heads(), Paused: len(a.Fold().Paused) > 0, Standing: a.Standing(trust, place, time.Now()),
-		From: got,
-		Now:  a}
+		Heads:   a.Heads(), Paused: len(a.Fold().Paused) > 0, From: got, Now: a}
+	var err error
+	if r.Standing, err = h.Standing(ctx, s, a, time.Now()); err != nil {
+		r.Standing = a.Standing(trust, perdure.Place{}, time.Now())
+		h.note("%v; where its seat is cannot be said", err)
+	}
 	if got.Relation == capsule.Created {
 		r.Verdict, r.Reason = got.Verdict.Answer.String(), got.Verdict.Reason
 	}
@@ -178,6 +177,9 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	}
 	missing, err := a.Behind(ctx, s, seen)
 	if err != nil {
+		return err
+	}
+	if gone, err := h.goneOn(ctx, s, a); len(missing) > 0 && gone {
 		return err
 	}
 	if len(missing) > 0 {

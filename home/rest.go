@@ -96,7 +96,9 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 	if r.Lacks = !rests && t.cannot != ""; r.Lacks {
 		r.Why = view.LackOf(f, t.Node.Key.Key(), t.cannot)
 	}
-	r.Standing = a.Standing(t.Node.Trusted(), t.place, now)
+	if r.Standing, err = t.Home.Standing(ctx, t.Node.Store, a, now); err != nil {
+		return nil, err
+	}
 	unspoken := f.Turns == 0 && len(f.Inbox) == 0 && f.Intent.Kind == perdure.ChatKind
 	r.Asks = r.Asks || unspoken // nobody has said anything yet
 	return r, nil

@@ -27,10 +27,11 @@ type Ran struct {
 
 	Reasons []perdure.Reason `json:"reasons,omitempty"` // why, for programs
 
-	Now  *perdure.Agent `json:"-"` // as it is now
-	idle perdure.Idle
-	owns bool   // this home may take its seat
-	add  string // what to do where there is no advisor
+	Now   *perdure.Agent `json:"-"` // as it is now
+	idle  perdure.Idle
+	older *view.Older // this home has seen more of it
+	owns  bool        // this home may take its seat
+	add   string      // what to do where there is no advisor
 }
 
 // Ran says where an agent stands that rests here, for the reason its node gave.
@@ -46,7 +47,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	}
 	f := a.Fold()
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
-		a, idle, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor()}
+		a, idle, nil, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor()}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -69,7 +70,10 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	if r.Standing = l.Standing(now); trust.Counts(a) == nil && a.GoneOn(place) {
 		r.Standing = a.Standing(trust, place, now)
 	}
-	return r, nil
+	if r.older, err = h.Behind(ctx, s, a); r.older != nil && r.Ended == nil {
+		r.Standing, r.Person, r.Why, r.Reasons = r.older.Standing(r.Standing), true, r.older.What(), nil
+	}
+	return r, err
 }
 
 // Stuck says what keeps the agent from going on here, if anything does but time, and what to do about it. An empty what
@@ -77,8 +81,8 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 func (r *Ran) Stuck() (what, hint string) {
 	name := view.Callable(r.Now)
 	switch {
-	case r.idle.Is(phase.RestOlder):
-		return "", "import the newer copy; or, if you mean this one to go on, perdure resume " + name + " --older"
+	case r.older != nil && r.Ended == nil:
+		return "", r.older.Fix()
 	case r.idle.Is(phase.RestHeld) && r.Now.Fold().Ended != nil:
 		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
 			"FILE " +

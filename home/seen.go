@@ -91,7 +91,8 @@ func (h *Home) seeAll(ctx context.Context, s perdure.Store, w *sqlite.Witness) e
 	return nil
 }
 
-// Behind says what this copy of an agent lacks of what was seen here; nil: nothing.
+// Behind says what this copy of an agent lacks of what was seen here; nil: nothing, or this store handed the agent over
+// and it went on in another, as it should.
 func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*view.Older, error) {
 	w, err := h.lookWitness()
 	if w == nil || err != nil {
@@ -105,8 +106,36 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
+	if gone, err := h.goneOn(ctx, s, a); err != nil || gone && !h.isStore(seen.Store) {
+		return nil, err
+	}
 	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Name: view.Callable(a)},
 		nil
+}
+
+// goneOn reports whether this store handed an agent over that counts here.
+func (h *Home) goneOn(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, error) {
+	trust, err := h.Trust()
+	if err != nil {
+		return false, err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	return err == nil && a.GoneOn(place) && trust.Counts(a) == nil, err
+}
+
+// Standing is where an agent stands in a store of this home, for all who say so: as perdure.Agent.Standing says, or
+// older, if this copy lacks what was seen here.
+func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, now time.Time) (string, error) {
+	trust, err := h.Trust()
+	if err != nil {
+		return "", err
+	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	older, err := h.Behind(ctx, s, a)
+	return older.Standing(a.Standing(trust, place, now)), err
 }
 
 // storePath is the store as a witness notes it.
@@ -505,15 +534,10 @@ func needs(what string) string {
 
 // said is where an agent stands, or what is wrong with it.
 func (l *Listed) said(now time.Time) string {
-	switch {
-	case l.Damaged != "":
+	if l.Damaged != "" {
 		return "damaged"
-	case l.Older != nil && l.Older.Gone:
-		return "gone"
-	case l.Older != nil:
-		return "older"
 	}
-	return l.Listing.Standing(now)
+	return l.Older.Standing(l.Listing.Standing(now))
 }
 
 // sighted is how many agents were seen in this store and are missed if they are not there.

@@ -42,7 +42,6 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		if err != nil {
 			return v, now, err
 		}
-		v.Outrun(older)
 		strays := at.Strays(p.Agent, now)
 		v.Unsure, v.Waits = !at.Known, append(strays, v.Waits...)
 		place, err := h.PlaceOf(ctx, s)
@@ -51,6 +50,7 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		}
 		v.Seated(p.Agent, trust, me, place, now)
 		v.Strayed(strays)
+		v.Outrun(older)
 	}
 	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {
 		return v, now, err

@@ -70,7 +70,9 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	}
 	_, vote := ev.Notice.(perdure.Approval)
 	out.SendBack = vote && trust.Counts(a) != nil
-	out.Standing = a.Standing(trust, place, time.Now())
+	if out.Standing, err = h.Standing(ctx, s, a, time.Now()); err != nil {
+		return err
+	}
 	if _, granted := ev.Notice.(perdure.Grant); granted {
 		out.Lacks, _ = a.Fold().Exhausted()
 	}

@@ -23,7 +23,7 @@ type showOut struct {
 	Agent    string      `json:"agent" jsonschema:"its id"`
 	Name     string      `json:"name,omitempty"`
 	Goal     string      `json:"goal"`
-	Standing string      `json:"standing" jsonschema:"ready, running, dormant, waiting (for a person) or terminated"`
+	Standing string      `json:"standing" jsonschema:"ready, running, dormant, waiting (for a person), handed over, older or terminated"`
 	Why      string      `json:"why,omitempty" jsonschema:"why it rests"`
 	Next     string      `json:"next" jsonschema:"what a node would do next"`
 	Due      string      `json:"due,omitempty" jsonschema:"when it is looked at next"`
@@ -153,5 +153,6 @@ func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Age
 	if err != nil {
 		return nil, "", err
 	}
-	return a, a.Standing(s.Node.Trusted(), s.Node.Place, time.Now()), nil
+	is, err := s.Desk.Home.Standing(ctx, s.Desk.Store, a, time.Now())
+	return a, is, err
 }

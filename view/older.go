@@ -15,6 +15,17 @@ type Older struct {
 	Name string `json:"-"` // in a command
 }
 
+// Standing is how people see an agent that else stands as is; nil: so.
+func (o *Older) Standing(is string) string {
+	switch {
+	case o == nil || is == "terminated":
+		return is
+	case o.Gone:
+		return "gone"
+	}
+	return "older"
+}
+
 // What says what is missing.
 func (o *Older) What() string {
 	on := ""

@@ -249,7 +249,7 @@ func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
 // Outrun puts in that this home has seen more of the agent, if it has.
 func (v *Summary) Outrun(by *Older) {
 	if v.Older = by; by != nil && v.Ended == nil {
-		v.Standing, v.Person, v.Why, v.Reasons = "waiting", true, by.What(), nil
+		v.Standing, v.Person, v.Why, v.Reasons = by.Standing(v.Standing), true, by.What(), nil
 	}
 }
 
