@@ -38,7 +38,8 @@ func checkBody(e *Entry) error {
 	case Event:
 		return checkEvent(e, &b)
 	case Snapshot:
-		if b.Fold.Spent.negative() || b.Fold.Granted.negative() {
+		if b.Fold.Spent.negative() || b.Fold.Granted.negative() ||
+			slices.ContainsFunc(b.Fold.Inbox, func(m Message) bool { return m.Gone < 0 }) {
 			return negative(e, "$.body.content.snapshot.fold")
 		}
 		if name := b.Fold.full(); name != "" {

@@ -97,8 +97,8 @@ func (s *Signer) join(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error
 // on is the draft as it is to be written on top of an agent whose heads were joined by so many entries: a snapshot is
 // of these, too.
 func (d Draft) on(a *Agent, joins int) Draft {
-	if _, ok := d.Body.(Snapshot); ok && joins > 0 {
-		d.Body = Snapshot{Fold: *a.fold}
+	if s, ok := d.Body.(Snapshot); ok && joins > 0 {
+		d.Body = Snapshot{Fold: *a.fold.unsaid(leftOut(s.Fold.Inbox))}
 	}
 	return d
 }

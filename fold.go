@@ -239,6 +239,9 @@ type Message struct {
 	Data  Data   `canon:"4,data,omitzero"`  // what it said; none once its body was dropped
 	Time  Time   `canon:"5,time"`           // of the entry
 	Spent bool   `canon:"6,spent,omitzero"` // has woken the agent
+	// of data that a snapshot left out because its time was up: how many bytes it had. They count as if it were there,
+	// so that what is folded beside the snapshot comes to the same with the data and without
+	Gone int64 `canon:"7,gone,omitzero"`
 }
 
 // ChildInfo is what a parent knows of a child.
@@ -290,7 +293,8 @@ type Conflict struct {
 // conflictVoid is what a conflict says of a void entry. Snapshots have it in them: it never changes.
 const conflictVoid = "entry of a revoked key, written where the revocation was not known: it counts for nothing"
 
-// Snapshot is the body of a snapshot entry: the fold of everything its author had seen.
+// Snapshot is the body of a snapshot entry: the fold of everything its author had seen. Messages of its inbox that are
+// Gone have no data there, and from the snapshot on nowhere.
 type Snapshot struct {
 	Fold Fold `canon:"1,fold"`
 }

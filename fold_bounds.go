@@ -129,7 +129,7 @@ func (f *Fold) weigh() *weights {
 		w.vars += len(k) + len(v)
 	}
 	for i := range f.Inbox {
-		w.inbox += len(f.Inbox[i].Data)
+		w.inbox += f.Inbox[i].weight()
 	}
 	for i := range f.Children {
 		if c := &f.Children[i]; c.Ended {
@@ -261,6 +261,9 @@ func (f *Fold) full() string {
 		if len(f.Asks[i].Votes) > maxVotes {
 			return "asks"
 		}
+	}
+	if slices.ContainsFunc(f.Inbox, func(m Message) bool { return m.Gone > MaxBody }) {
+		return "inbox"
 	}
 	if f.Basis != nil && len(f.Basis.Basis.Reads) > maxRecheck {
 		return "basis"

@@ -47,6 +47,7 @@ func (f *Fold) step(e *Entry, void bool, past Head) {
 	case Event:
 		f.stepEvent(e, &b)
 	case Snapshot:
+		f.unsay(leftOut(b.Fold.Inbox))
 		f.Snapshot = f.Count
 	case nil: // dropped
 	}

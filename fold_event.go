@@ -103,7 +103,7 @@ func (f *Fold) deliver(e *Entry, ev *Event, data Data) {
 	w := f.weigh()
 	w.inbox += len(data)
 	for len(f.Inbox) > 0 && (len(f.Inbox) >= maxInbox || w.inbox > maxInboxBytes) {
-		w.inbox -= len(f.Inbox[0].Data)
+		w.inbox -= f.Inbox[0].weight()
 		f.drop()
 	}
 	m := Message{Event: e.Name, Name: ev.Name, By: ev.By, Data: data, Time: e.Time}

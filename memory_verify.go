@@ -343,8 +343,10 @@ func (v *verifier) report() (*Verified, error) {
 // begunField is the field of a fold that says who began the agent.
 const begunField = 39
 
-// matches refuses a snapshot entry whose fold is not f.
+// matches refuses a snapshot entry whose fold is not f, but for what it leaves out because its time was up.
 func (f *Fold) matches(e *Entry) error {
+	snap, _ := e.content.(Snapshot)
+	f = f.unsaid(leftOut(snap.Fold.Inbox))
 	derived, err := foldCodec.Append(nil, f)
 	if err != nil {
 		return fmt.Errorf("derive snapshot %s: %w", e.Name.Short(), err)

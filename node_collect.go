@@ -194,7 +194,7 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 		slices.ContainsFunc(a.fold.marks, func(m wakeMark) bool { return !silent[m.event] })) {
 		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
 	}
-	past, keep := s.choose(t-Time(wait), due, over), s.parted(a.fold)
+	past, keep := s.choose(t-Time(wait), due, over, silent), s.parted(a.fold)
 	drop := func(e *Entry) bool {
 		return past[e.Name] && e.content != nil && !keep[e.Name] && (over[e.Name] || e.repeats(silent))
 	}
@@ -213,9 +213,6 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 			s.Entries++
 			s.Bytes += e.Size
 		}
-	}
-	if s.snapshot && len(s.events) > 0 { // it stands on what is being written on now, so it says it once more
-		s.next = earliest(s.next, t+Time(wait))
 	}
 	return s, nil
 }
@@ -257,11 +254,11 @@ func firstLeft(all []*Entry, ttl int64, drop func(*Entry) bool) (first Time) {
 }
 
 // choose is the past of the snapshot that stands for what is dropped: one that is there (base), or one to be written
-// now. Everything under it is from before a time.
-func (s *survey) choose(before Time, due int, over map[Hash]bool) map[Hash]bool {
+// now, which leaves out what is silent. Everything under it is from before a time.
+func (s *survey) choose(before Time, due int, over, silent map[Hash]bool) map[Hash]bool {
 	m := byName(s.all)
 	newest := true
-	uncovered := due
+	s.snapshot = due > 0
 	fits, last := complete(s.all), latest(s.all, s.now) // where something came late, it is folded before a snapshot
 	for i, e := range slices.Backward(s.all) {
 		if e.Kind != KindSnapshot || e.content == nil || !fits[i] || !newest && last[i] > before || !s.vouch(e) {
@@ -274,16 +271,16 @@ func (s *survey) choose(before Time, due int, over map[Hash]bool) map[Hash]bool 
 			}
 		}
 		if newest {
-			newest, uncovered = false, due-covers
+			newest, s.snapshot = false, covers < due || e.repeats(silent)
 		}
-		if quiet := uncovered > 0 && s.quiet(before); last[i] <= before && !quiet {
-			s.base, s.snapshot = e.Name, uncovered > 0
+		if quiet := s.snapshot && s.quiet(before); last[i] <= before && !quiet {
+			s.base = e.Name
 			return past
 		} else if quiet {
 			break
 		}
 	}
-	if s.snapshot = uncovered > 0; !s.snapshot || !s.quiet(before) {
+	if !s.snapshot || !s.quiet(before) {
 		return nil
 	}
 	past := map[Hash]bool{}
@@ -321,7 +318,7 @@ func (e *Entry) repeats(silent map[Hash]bool) bool {
 }
 
 // record writes what goes: after a snapshot on the very heads there are, if one is needed, so that what is being
-// written on them can be folded beside it; and before another one in which the inbox does not say it any more.
+// written on them can be folded beside it. In that the inbox does not say it any more.
 func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, next *Agent, err error) {
 	next = a
 	write := func(b Body) {
@@ -334,17 +331,14 @@ func (s *survey) record(n *Node, a *Agent, now time.Time) (entries []*Entry, nex
 	for _, d := range a.flags(n.PolicyHash) {
 		write(d.Body)
 	}
-	if s.snapshot {
-		write(Snapshot{Fold: *a.fold})
+	if s.snapshot || len(s.events) > 0 {
+		write(Snapshot{Fold: *next.fold.unsaid(s.events)})
 	}
-	if len(s.names)+len(s.events) > 0 && err == nil {
+	if len(s.names) > 0 && err == nil {
 		entries, bytes := s.unaccounted(a.depth, n.trust().Dropped(a.fold.Charter, a.fold.Former...))
 		write(Event{Name: "pruned", By: runtimeName, Notice: Pruned{
 			Rule: s.Rule, Through: cmp.Or(s.base, next.Heads()[0]), Entries: entries,
-			Bytes: bytes, Events: s.events}})
-	}
-	if len(s.events) > 0 && err == nil {
-		write(Snapshot{Fold: *next.fold})
+			Bytes: bytes}})
 	}
 	return entries, next, err
 }

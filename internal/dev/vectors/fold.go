@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,6 +75,8 @@ func acceptedFolds() ([]*vector, error) {
 		{"child-ended-id", "an event under the id of a child's end does not stop it; a second end is stopped",
 			childEndedID},
 		{"grant-id", "a grant has ids of its own, and one that does not count uses none up", grantID},
+		{"gone", "a snapshot leaves out what one of two events said: from there on it is gone, and weighs what it did",
+			saidNoMore},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -560,4 +563,32 @@ func createdZero() (*life, error) {
 	l.a, l.entries = a, append(l.entries, entries...)
 	l.write(1, perdure.Event{Name: "told again"})
 	return l, l.err
+}
+
+func saidNoMore() (*life, error) {
+	l := begin(bare())
+	l.write(1, perdure.Event{Name: "secret", Data: text("sesame")})
+	l.write(2, perdure.Event{Name: "open", Data: text("everybody may know")})
+	if l.err == nil {
+		l.write(1, perdure.Snapshot{Fold: leftOut(l.a, 7)})
+	}
+	l.write(2, perdure.Event{Name: "after"})
+	return l, l.err
+}
+
+// leftOut is the fold of an agent without what its first message says, which is said to have had so many bytes.
+func leftOut(a *perdure.Agent, bytes int64) perdure.Fold {
+	f := *a.Fold()
+	f.Inbox = slices.Clone(f.Inbox)
+	f.Inbox[0].Data, f.Inbox[0].Gone = nil, bytes
+	return f
+}
+
+// text is a text as data.
+func text(s string) perdure.Data {
+	d, err := perdure.DataOf(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
 }

@@ -386,18 +386,39 @@ func rejectedFolds() ([]*vector, error) {
 	}
 	out := []*vector{binaryVector("memory-forged-snapshot", "memory", m, "the snapshot grants what nobody granted").
 		refused("snapshot.fold")}
-	large, err := largeSnapshot(a)
-	if err != nil {
-		return nil, err
+	paused := *a.Fold()
+	paused.Paused = slices.Repeat([]perdure.Hash{a.Heads()[0]}, 65)
+	l := begin(bare())
+	l.write(1, perdure.Event{Name: "secret", Data: text("sesame")})
+	longer := l.fork()
+	if l.err == nil {
+		longer.write(1, perdure.Snapshot{Fold: leftOut(l.a, 8)})
 	}
-	return append(out, binaryVector("body-snapshot-pauses", "entry", large, "no fold names more than 64 pauses").
-		refused("snapshot.bounded")), nil
+	if m, err = memoryOf(longer.entries); err != nil || longer.err != nil {
+		return nil, firstError(longer.err, err)
+	}
+	out = append(out, binaryVector("memory-forged-gone", "memory", m,
+		"the snapshot says of what it leaves out that it was longer").refused("snapshot.fold"))
+	for _, v := range []struct {
+		name, why, predicate string
+		of                   *perdure.Agent
+		fold                 perdure.Fold
+	}{
+		{"pauses", "no fold names more than 64 pauses", "snapshot.bounded", a, paused},
+		{"gone-less", "what is left out had less than no bytes", "spend.amount", l.a, leftOut(l.a, -1)},
+		{"gone-more", "what is left out was longer than a body can be", "snapshot.bounded", l.a, leftOut(l.a, 1<<26+1)},
+	} {
+		e, err := snapshotOf(v.of, &v.fold)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, binaryVector("body-snapshot-"+v.name, "entry", e, v.why).refused(v.predicate))
+	}
+	return out, nil
 }
 
-// largeSnapshot is a snapshot entry of a fold with more pauses than a fold has.
-func largeSnapshot(a *perdure.Agent) ([]byte, error) {
-	fold := *a.Fold()
-	fold.Paused = slices.Repeat([]perdure.Hash{a.Heads()[0]}, 65)
+// snapshotOf is a snapshot entry of a fold that no agent has.
+func snapshotOf(a *perdure.Agent, fold *perdure.Fold) ([]byte, error) {
 	content, err := fold.MarshalBinary()
 	if err != nil {
 		return nil, err
