@@ -9,7 +9,7 @@ import (
 // logDeeds logs what the agent did by the entries that have just become durable, for whoever watches a node. Arguments
 // and results are not logged: they belong to the agent.
 func (w *work) logDeeds(ctx context.Context) {
-	if !w.n.Log.Enabled(ctx, slog.LevelInfo) {
+	if !w.n.Log.Enabled(ctx, slog.LevelWarn) {
 		return
 	}
 	log := w.n.Log.With("agent", w.a.called(), "id", w.a.ID().Short())
@@ -24,7 +24,12 @@ func (w *work) logDeeds(ctx context.Context) {
 		case Outcome:
 			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took",
 				b.Elapsed().Round(time.Millisecond).String())
-		case Genesis, Event, Snapshot, nil:
+		case Event:
+			if d, is := b.Notice.(Doubt); is {
+				log.Warn("in doubt: nobody can tell whether it happened", "action", deed(w.outcomeOf(d.Decision)),
+					"settle", "perdure settle "+w.a.ID().Short()+" "+d.Decision.Short()+" --signal ok, or failed")
+			}
+		case Genesis, Snapshot, nil:
 		}
 	}
 }

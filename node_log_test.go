@@ -49,6 +49,27 @@ func TestANodeLogsWhatAgentsDo(t *testing.T) {
 	}
 }
 
+// TestANodeLogsWhatItLeavesInDoubt, and how that is settled.
+func TestANodeLogsWhatItLeavesInDoubt(t *testing.T) {
+	t.Parallel()
+	store := new(perdure.MemStore)
+	pay := &tool{spec: perdure.Spec{Name: "pay", Effect: perdure.Once},
+		call: func(context.Context, perdure.Call) (perdure.Result, error) {
+			return perdure.Result{}, fmt.Errorf("a secret: %w", perdure.ErrInDoubt)
+		}}
+	n := newNode(t, store, scripted(steps("pay", 1)), pay)
+	var log strings.Builder
+	n.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Name: "clerk", Goal: "pay"}})
+	run(t, n, id)
+	want := "agent=clerk id=" + id.Short() + ` action=pay settle="perdure settle ` + id.Short() + " " +
+		load(t, store, id).Open[0].Decision.Short() + " "
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) ||
+		strings.Contains(got, "secret") {
+		t.Errorf("the log is\n%swant one line with %s", got, want)
+	}
+}
+
 // TestANodeLogsOnceWhatItLacks: an agent that needs another advisor or tool is not passed over in silence, and does not
 // fill the log either.
 func TestANodeLogsOnceWhatItLacks(t *testing.T) {

@@ -219,7 +219,10 @@ func whyKilled(ctx, limited context.Context) (why string, late bool) {
 // killed is what came of a command that did not end by itself.
 func (s *Shell) killed(res perdure.Result, why string, late bool, said string) (perdure.Result, error) {
 	if !s.Effect.Repeatable() {
-		return perdure.Result{}, inDoubt("%s; it had written %q", why, strings.TrimSpace(said))
+		if said = strings.TrimSpace(said); said != "" {
+			why += fmt.Sprintf("; it had written %q", said)
+		}
+		return perdure.Result{}, inDoubt("%s", why)
 	}
 	res.Signal, res.Note = perdure.Silent, why
 	if late {

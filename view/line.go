@@ -90,6 +90,18 @@ func settleText(s *perdure.Settle, act perdure.Action) string {
 	return what + Noted(s.Note)
 }
 
+// doubtText says of which effect nobody can tell whether it happened, and why.
+func doubtText(b *perdure.Event, act perdure.Action) string {
+	note, _ := b.Data.Value().(map[string]any)
+	tool, _ := note["tool"].(string)
+	why, _ := note["why"].(string)
+	what := cmp.Or(tool, "it")
+	if act != nil {
+		what = OneLine(ActionText(act), LineWidth)
+	}
+	return "in doubt whether this happened: " + what + Noted(strings.TrimSuffix(why, ": "+perdure.ErrInDoubt.Error()))
+}
+
 // microdollars are the units money is counted in.
 const microdollars = 1_000_000
 
@@ -248,6 +260,11 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			l.What = eventText(&b, l.Act)
 		case perdure.Approval:
 			l.Act = n.decided[s.Decision]
+		case perdure.Doubt:
+			l.Act = n.decided[s.Decision]
+			l.Tool = toolName(l.Act)
+			l.What = fmt.Sprintf("%s; perdure settle %s %s --signal ok # or failed", eventText(&b, l.Act),
+				e.ID().Short(), s.Decision.Short())
 		}
 	case perdure.Snapshot:
 		l.What = "the fold of " + Several(b.Fold.Count, "entry")
@@ -389,7 +406,9 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 		what = fmt.Sprintf("escalated %s: nobody answered %s", Times(n.Stage), n.Decision.Short())
 	case perdure.Edit:
 		what = editText(&n.Mutate, b.Set)
-	case perdure.KeyChange, perdure.Doubt:
+	case perdure.Doubt:
+		return doubtText(b, act)
+	case perdure.KeyChange:
 	}
 	if b.By != "" {
 		what += " by " + b.By
@@ -524,23 +543,30 @@ func gatherText(g perdure.Gather) string {
 	return "until all of " + of + " have ended"
 }
 
-// Said is what the entry says, on one line: what it proposes or decides whole, to a bound; of anything else the
-// beginning. What is left out is counted.
+// Said is what the entry says, on one line: what it proposes or decides, or leaves in doubt, whole, to a bound; of
+// anything else the beginning. What is left out is counted.
 func (l Line) Said() string {
-	width := LineWidth
-	switch l.Body.(type) {
+	switch {
+	case l.matters() && l.Much == MuchWhole:
+		return InLine(l.What)
+	case l.matters() && l.Much != MuchBrief:
+		return Cut(InLine(l.What), maxSaid)
+	case l.Much == MuchWhole:
+		return OneLine(l.What, 0)
+	}
+	return OneLine(l.What, LineWidth)
+}
+
+// matters reports whether all that the entry says is to be read.
+func (l *Line) matters() bool {
+	switch b := l.Body.(type) {
 	case perdure.Advice, perdure.Decision:
-		if text := InLine(l.What); l.Much != MuchBrief {
-			if l.Much != MuchWhole {
-				return Cut(text, maxSaid)
-			}
-			return text
-		}
+		return true
+	case perdure.Event:
+		_, doubt := b.Notice.(perdure.Doubt)
+		return doubt
 	}
-	if l.Much == MuchWhole {
-		width = 0
-	}
-	return OneLine(l.What, width)
+	return false
 }
 
 // How much of an entry is said.

@@ -167,6 +167,8 @@ func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool
 		quiet := *b
 		quiet.By = "" // it is who says it
 		s.What, s.Text = SaidEvent, eventText(&quiet, l.Act)
+	case perdure.Doubt:
+		s.What, s.Text = SaidEvent, l.What
 	default:
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,6 +171,13 @@ func TestInterruptedEffectIsRecorded(t *testing.T) {
 	if got := must(t, exitOK, "show", "a", "--store", store, "--jq",
 		".open[].doubt, .standing, .waits[].kind"); got != "true\nwaiting\nin-doubt\n" {
 		t.Errorf("the effect is not in doubt at once: got %q", got)
+	}
+	for _, talk := range []string{"--transcript", "--reads"} {
+		got := must(t, exitOK, "log", "a", "--store", store, talk)
+		if !regexp.MustCompile(`in doubt whether this happened: shell \{"command":\["sleep","600"\]\} ` +
+			`\(killed: .*\); perdure settle [0-9a-f]{12} [0-9a-f]{12} --signal ok # or failed\n`).MatchString(got) {
+			t.Errorf("log %s says\n%swant what is in doubt in words", talk, got)
+		}
 	}
 }
 
