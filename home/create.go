@@ -72,7 +72,10 @@ func checkKind(kind string) error {
 
 // Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
 func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
-	if err := h.checkName(ctx, s, g.Intent.Name); err != nil {
+	if err := checkName(g.Intent.Name); err != nil {
+		return nil, err
+	}
+	if err := h.noteNamesake(ctx, s, g.Intent.Name); err != nil {
 		return nil, err
 	}
 	n, err := h.Node(ctx, s)
@@ -90,12 +93,8 @@ func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (
 // maxName is how long a name may be, in bytes: as long as what a list of agents is asked for.
 const maxName = 200
 
-// checkName refuses a name that commands would take for a file or that is not what people see, and says when another
-// agent has it.
-func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) error {
-	if name == "" {
-		return nil
-	}
+// checkName refuses a name that commands would take for a file or that is not what people see.
+func checkName(name string) error {
 	if view.IsPath(name) {
 		return perdure.Invalid(fmt.Errorf("name %q: commands take it for a file; leave out slashes, and %s at the end",
 			name, capsule.Ext))
@@ -109,6 +108,14 @@ func (h *Home) checkName(ctx context.Context, s perdure.Store, name string) erro
 	if strings.ContainsFunc(name, glyph.Control) {
 		return perdure.Invalid(fmt.Errorf("name %s: it holds a character that cannot be seen; leave it out",
 			view.Quoted(name)))
+	}
+	return nil
+}
+
+// noteNamesake says when another agent has the name.
+func (h *Home) noteNamesake(ctx context.Context, s perdure.Store, name string) error {
+	if name == "" {
+		return nil
 	}
 	free, err := freeName(ctx, s, name)
 	if err == nil && free != name {

@@ -51,7 +51,7 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if len(g.Charter.Policies) > 0 {
 		return d.Home.Create(ctx, d.Store, g)
 	}
-	if err := d.Home.checkName(ctx, d.Store, g.Intent.Name); err != nil {
+	if err := checkName(g.Intent.Name); err != nil { // who else has the name, Namesake says
 		return nil, err
 	}
 	return d.Home.createBy(ctx, d.Node, g)
