@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -129,15 +130,16 @@ func (s *Store) index(ctx context.Context, heads []perdure.Hash, l perdure.Listi
 // pageListings is how many rows are read at a time.
 const pageListings = 256
 
-// firstListings is how many are read at first where few are asked for.
+// firstListings is how many are read at first where few are asked for. A statement names its limit, and they are kept:
+// there are few of them, each a power of two.
 const firstListings = 16
 
 // List implements perdure.Lister. Agents of one name are listed in the order in which they came to this store.
 func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
 		w := walk{f: f, size: pageListings}
-		if f.Limit > 0 {
-			w.size = min(max(f.Limit, firstListings), pageListings)
+		for f.Limit > 0 && f.Limit <= w.size/2 && w.size > firstListings {
+			w.size /= 2
 		}
 		var possible bool
 		w.where, w.args, possible = conditions(f)
@@ -225,11 +227,12 @@ const (
 )
 
 // page reads on.
-func (w *walk) page(c *conn, looked *atomic.Int64) error {
-	name, key, left := w.name, w.key, w.size
+func (w *walk) page(c *conn, looked *atomic.Int64) (err error) {
+	name, key := w.name, w.key
 	w.found = w.found[:0]
 	read := func(which, order string, args ...driver.Value) (n int, err error) {
-		text := listingColumns + which + w.where + " ORDER BY " + order + " LIMIT ?"
+		// a limit that is bound to a parameter has SQLite compile the statement for each value of it
+		text := listingColumns + which + w.where + " ORDER BY " + order + " LIMIT " + strconv.Itoa(w.size)
 		err = c.query(text, func(v []driver.Value) error {
 			n++
 			l, err := listingOf(v)
@@ -237,27 +240,21 @@ func (w *walk) page(c *conn, looked *atomic.Int64) error {
 				w.found = append(w.found, l)
 			}
 			return err
-		}, append(append(args, w.args...), int64(left))...)
+		}, append(args, w.args...)...)
 		looked.Add(int64(n))
-		left -= n
 		return n, err
 	}
+	which, n := listFrom, 0
 	if key != 0 {
-		if _, err := read(listSame, "l.agent", name, key); err != nil {
-			return err
-		}
+		which = listMore
+		n, err = read(listSame, "l.agent", name, key)
 	}
-	if left > 0 {
-		which := listMore
-		if key == 0 {
-			which = listFrom
-		}
-		if _, err := read(which, "l.name, l.agent", name); err != nil {
-			return err
-		}
+	if err == nil && n < w.size {
+		n, err = read(which, "l.name, l.agent", name)
+		w.ended = n < w.size
 	}
-	w.name, w.key, w.ended, w.size = name, key, left > 0, pageListings
-	return nil
+	w.name, w.key, w.size = name, key, pageListings
+	return err
 }
 
 // conditions are what SQLite can tell of a filter: every listing they leave out does not match. Possible is false when
