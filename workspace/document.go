@@ -41,6 +41,7 @@ type Document struct {
 	Base       []perdure.Hash  `json:"base,omitempty"`   // the versions that it replaced, where its text is read
 
 	body perdure.Data
+	row  *version
 }
 
 // document is a row as a reader sees it, without its text.
@@ -48,19 +49,29 @@ func (v *version) document() *Document {
 	return &Document{Path: v.path, Kind: v.kind, Title: v.title, Visibility: v.shelf.Visibility, Agent: v.shelf.agent,
 		Version: v.entry, Seq: v.seq, Time: v.at,
 		Author: v.origin, By: v.by, Tags: v.tags, From: v.from, Expires: v.expires, Check: v.check, Sealed: v.sealed,
-		Gone: v.gone, Current: v.current, Size: v.size}
+		Gone: v.gone, Current: v.current, Size: v.size, row: v}
 }
 
 // full is the document of a version with its text.
 func (r *Reader) full(ctx context.Context, v *version) (*Document, error) {
-	d := v.document()
-	e, doc, err := r.entry(ctx, v)
+	return r.filled(ctx, v.document())
+}
+
+// filled is a document with what only its entry has.
+func (r *Reader) filled(ctx context.Context, d *Document) (*Document, error) {
+	e, doc, err := r.entry(ctx, d.row)
 	if err != nil {
 		return nil, err
 	}
-	d.body, d.Links, d.Base, d.Check, d.Author = doc.Body, doc.Links, doc.Base, doc.Check, e.Origin
-	d.Text = r.open(doc.Body)
-	return d, nil
+	return r.with(d, e, doc), nil
+}
+
+// with is filled with an entry that was read.
+func (r *Reader) with(d *Document, e *perdure.Entry, doc *perdure.Document) *Document {
+	full := *d
+	full.body, full.Links, full.Base, full.Check, full.Author = doc.Body, doc.Links, doc.Base, doc.Check, e.Origin
+	full.Text = r.open(doc.Body)
+	return &full
 }
 
 // open is the text of a body. The owner sees sealed parts as far as the vault opens them; roles do not.

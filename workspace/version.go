@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -168,40 +169,45 @@ func (ix *Index) chosen(ctx context.Context, on []shelf, text string, args []any
 
 // entry reads the entry of a version from the store: an index only says where it is.
 func (r *Reader) entry(ctx context.Context, v *version) (*perdure.Entry, *perdure.Document, error) {
-	find := func(item perdure.Item) (*perdure.Entry, *perdure.Document) {
-		if ev, ok := item.Content().(perdure.Event); ok && item.Name == v.entry && item.ID() == v.shelf.agent {
-			if d, ok := ev.Notice.(perdure.Document); ok {
-				return item.Entry, &d
-			}
-		}
-		return nil, nil
-	}
-	feeder, ok := r.Store.(perdure.Feeder)
-	if ok && v.position > 0 {
-		for item, err := range feeder.Feed(ctx, v.position-1) {
+	if v.position > 0 {
+		for item, err := range r.from(ctx, v) {
 			if err != nil {
 				break // it is of another feed: look for it
 			}
-			if e, d := find(item); e != nil {
-				return e, d, nil
+			if d := v.in(item); d != nil {
+				return item.Entry, d, nil
 			}
 			break
 		}
 	}
-	var after perdure.Cursor
-	if !ok && v.position > 0 {
-		after = v.position - 1
-	}
-	for item, err := range r.Store.Entries(ctx, v.shelf.agent, after) {
+	for item, err := range r.Store.Entries(ctx, v.shelf.agent, 0) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if e, d := find(item); e != nil {
-			return e, d, nil
+		if d := v.in(item); d != nil {
+			return item.Entry, d, nil
 		}
 		if item.Name == v.entry {
 			break
 		}
 	}
 	return nil, nil, perdure.Missing(fmt.Sprintf("the text of %s is gone: it has expired, or was pruned", v.path))
+}
+
+// in is the document that an entry holds, if it is that of the version.
+func (v *version) in(item perdure.Item) *perdure.Document {
+	if ev, ok := item.Content().(perdure.Event); ok && item.Name == v.entry && item.ID() == v.shelf.agent {
+		if d, ok := ev.Notice.(perdure.Document); ok {
+			return &d
+		}
+	}
+	return nil
+}
+
+// from is what was stored from a version on: of all agents, where a store has a feed, else of its own.
+func (r *Reader) from(ctx context.Context, v *version) iter.Seq2[perdure.Item, error] {
+	if f, ok := r.Store.(perdure.Feeder); ok {
+		return f.Feed(ctx, v.position-1)
+	}
+	return r.Store.Entries(ctx, v.shelf.agent, v.position-1)
 }

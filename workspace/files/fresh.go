@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
 )
 
 // fresh makes the files of documents that the folder has nothing of, many at a time: what each waits for, that it is
@@ -39,15 +42,9 @@ func (s *syncing) fresh(ctx context.Context) error {
 
 // make makes files that are not there.
 func (s *syncing) make(ctx context.Context, names []string) error {
-	var sent []*record
-	for _, file := range names {
-		text, versions, ok, err := s.sources[file].now(ctx)
-		if err != nil && !s.isAbout(err) {
-			return err
-		}
-		if err == nil && ok {
-			sent = append(sent, &record{path: file, outgoing: &text, versions: unsettled + versions})
-		}
+	sent, err := s.texts(ctx, names)
+	if err != nil {
+		return err
 	}
 	if err := errors.Join(s.State.keep(ctx, s.id, sent...), s.at("sends")); err != nil {
 		return err
@@ -74,6 +71,25 @@ func (s *syncing) make(ctx context.Context, names []string) error {
 		r.base, r.outgoing, r.versions = r.outgoing, nil, r.versions[len(unsettled):]
 	}
 	return s.State.keep(ctx, s.id, made...)
+}
+
+// texts are what files are to say that are not there. Those of which memory does not have one text as it was listed are
+// left to their own sync.
+func (s *syncing) texts(ctx context.Context, names []string) (sent []*record, err error) {
+	files, docs := map[perdure.Hash]string{}, []*workspace.Document{}
+	for _, file := range names {
+		if d := s.listing[file]; len(d.Beside) == 0 {
+			files[d.Version], docs = file, append(docs, d)
+		}
+	}
+	if docs, err = s.Reader.Texts(ctx, docs); err != nil {
+		return nil, err
+	}
+	for _, d := range docs {
+		text := normal(d.Text)
+		sent = append(sent, &record{path: files[d.Version], outgoing: &text, versions: unsettled + named(d)})
+	}
+	return sent, nil
 }
 
 // atOnce is how many files are written at once: a disk makes several durable in the time of one.

@@ -181,16 +181,19 @@ func (l *Loop) records(ctx context.Context, state State) ([]*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range docs {
-			full, err := l.Reader.Read(ctx, d.Path, nil)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, recordOf(full))
-			after = d.Path
+		full, err := l.Reader.Texts(ctx, docs)
+		if err == nil && len(full) < len(docs) {
+			err = perdure.Missing("the text of a record of " + l.Name + " is gone: it has expired, or was pruned")
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range full {
+			all = append(all, recordOf(d))
 		}
 		if len(docs) < 500 {
 			return all, nil
 		}
+		after = docs[len(docs)-1].Path
 	}
 }
