@@ -125,10 +125,7 @@ func (s *series) end() error {
 
 // say is print of a value that is a line for people.
 func (o *output) say(v any, format string, args ...any) error {
-	return o.print(v, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, format, args...)
-		return err
-	})
+	return o.print(v, func(w io.Writer) error { return term.Say(w, fmt.Sprintf(format, args...)) })
 }
 
 // say prints what a command without formats has found: as a line for people, or as JSON.

@@ -168,12 +168,5 @@ func importAway(out *output, r *home.Away, src io.Reader, older bool) error {
 	if err != nil {
 		return err
 	}
-	return out.print(a, func(w io.Writer) (err error) {
-		for _, line := range a.Text {
-			if err == nil {
-				_, err = fmt.Fprintln(w, here(line))
-			}
-		}
-		return err
-	})
+	return out.say(a, "%s\n", here(strings.Join(a.Text, "\n")))
 }

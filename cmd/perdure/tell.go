@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -57,8 +56,7 @@ func (t *teller) tell(arg string, what home.Message) error {
 				return err
 			}
 		}
-		_, err := fmt.Fprintln(w, r.Text())
-		return err
+		return term.Say(w, r.Text()+"\n")
 	}))
 }
 

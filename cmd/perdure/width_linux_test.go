@@ -45,7 +45,13 @@ func terminal(t *testing.T, columns uint16) (other, tty *os.File) {
 // onTerminal runs perdure with a terminal of 80 columns as its output and returns what a person sees, without colours.
 func onTerminal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	other, tty := terminal(t, 80)
+	return onColumns(t, 80, dir, args...)
+}
+
+// onColumns is onTerminal with so many columns.
+func onColumns(t *testing.T, columns uint16, dir string, args ...string) string {
+	t.Helper()
+	other, tty := terminal(t, columns)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +124,29 @@ func TestOutputFitsATerminal(t *testing.T) {
 	}
 	for _, topic := range topicNames() {
 		fits("help", topic)
+	}
+}
+
+// TestLinesFitANarrowTerminal: what commands say in a line goes on below, and what is copied from it stays whole.
+func TestLinesFitANarrowTerminal(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"new", "stay", "--name", "one"}, {"verify", "one"}, {"key", "trust"}, {"export", "one", "x.agent"},
+		{"export", "one", "y.agent", "--move"}, {"import", "y.agent"}, {"import", "y.agent", "--store", "other"},
+		{"seat", "show", "one"}, {"seat", "take", "one", "--yes", "--why", "nobody has it"}, {"send", "one",
+			strings.Repeat("hello ", 20)}, {"backup", "b.db"}, {"doctor"}, {"token", "new", "anna", "--verbs", "look"},
+		{"key", "show"}, {"fork", "one", "--dry-run"}, {"policy", "explain", "one", "--tool", "shell"},
+	} {
+		seen := onColumns(t, 60, dir, args...)
+		for line := range strings.SplitSeq(seen, "\n") {
+			if n := term.Columns(line); n > 60 && strings.Contains(strings.Trim(line, " >,:"), " ") &&
+				!copied.MatchString(line) {
+				t.Errorf("perdure %s: a line has %d columns: %s", strings.Join(args, " "), n, line)
+			}
+		}
+		if id := regexp.MustCompile(`(?m)^\s*> [0-9a-f]{1,11}$`).FindString(seen); id != "" && args[0] != "verify" {
+			t.Errorf("perdure %s: the end of a hash is on a line of its own:\n%s", strings.Join(args, " "), seen)
+		}
 	}
 }
 

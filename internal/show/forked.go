@@ -44,8 +44,7 @@ func Forked(w io.Writer, r *home.Forked, typed func(string) string) error {
 		fmt.Fprintf(&b, "  %d  %s (%s, %s, %s)\n", e.Seq, view.OneLine(e.What, view.LineWidth), e.Effect, signal, when)
 	}
 	pending(&b, r)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // pending prints what was open where the fork begins.

@@ -79,6 +79,5 @@ func Trusted(w io.Writer, lines []home.TrustLine) error {
 	for _, l := range lines {
 		b.WriteString(l.Text)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }

@@ -108,8 +108,7 @@ func Connections(w io.Writer, v *workspace.Connections) error {
 	for _, d := range v.From {
 		fmt.Fprintf(&b, "from  %s  %s\n", view.InLine(d.Path), view.OneLine(d.Title, 80))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Found prints what a search found.
@@ -132,8 +131,7 @@ func Found(w io.Writer, found []*workspace.Found) error {
 	if len(found) == 0 {
 		b.WriteString("nothing found\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Imported says what was imported; what was not goes beside it, line by line.
@@ -160,8 +158,7 @@ func Imported(w io.Writer, v *imports.Imported, note Note) error {
 	if left := (&imports.Read{Left: v.Left}).Counts(); len(left) > 0 {
 		fmt.Fprintf(&b, "left out: %s\n", strings.Join(left, ", "))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // wouldBe are what becomes of files as what a sync would do.
@@ -196,6 +193,5 @@ func Synced(w io.Writer, r *files.Report, still string, note Note) error {
 	if r.Commit != "" {
 		b.WriteString(", committed as " + r.Commit)
 	}
-	_, err := io.WriteString(w, b.String()+"\n")
-	return err
+	return term.Say(w, b.String()+"\n")
 }

@@ -68,8 +68,7 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 			view.Several(n, "role"), view.InLine(strings.Join(t.Private, ", ")))
 	}
 	b.WriteString(tally(t))
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // tally counts the agents of a transfer by what came of them.
@@ -140,8 +139,7 @@ func Copied(w io.Writer, got *home.Copied) error {
 	}
 	fmt.Fprintf(&b, "%s of %s copied to %s, %s verified; %d were there already\n", view.Several(got.Copied, "agent"),
 		view.InLine(got.From), view.InLine(got.To), view.Several(got.Entries, "entry"), got.Same)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Arrived says what came of imports. Typed is a text in which commands are as they are typed here.
@@ -154,8 +152,7 @@ func Arrived(w io.Writer, all []*home.Arrived, typed func(string) string) error 
 			text.WriteString(typed(line) + "\n")
 		}
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return term.Say(w, text.String())
 }
 
 // Exported says which capsules were written into a set.
@@ -164,8 +161,7 @@ func Exported(w io.Writer, found []home.SetMember) error {
 	for _, m := range found {
 		fmt.Fprintf(&b, "%s: depth %s, signatures %s\n", m.File, m.Depth, m.Binding)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Collected says what was dropped, or would be.
@@ -182,8 +178,7 @@ func Collected(w io.Writer, found []perdure.Collected, dry bool, name func(perdu
 	if len(found) == 0 {
 		b.WriteString("nothing to drop: no body has expired\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Examined prints what a doctor found.
@@ -200,8 +195,7 @@ func Examined(w io.Writer, found []home.Examined) error {
 			b.WriteString("                 " + s.Dim("fix: "+view.InLine(f.Fix)) + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Begun says what was made of a home.
@@ -229,8 +223,7 @@ func Begun(w io.Writer, h *home.Begun) error {
 		row("", "This is a script, not a model. To use a model, write advisor: anthropic:MODEL (or openai:MODEL, "+
 			"gemini:MODEL) into "+file+", and put its key in the environment")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Next says what to do with a home that was made; with the line that gives Claude Code its memory also how clients get

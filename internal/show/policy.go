@@ -19,8 +19,7 @@ func Policy(w io.Writer, r *policy.Summary) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", view.OneLine(n, 0))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Faults says what is wrong with policy files, a line each.
@@ -52,8 +51,7 @@ func Cases(w io.Writer, reports []policy.CaseReport) error {
 		b.WriteString(s.Bad("wrong") + "  " + view.InLine(r.Name) + ": " + view.OneLine(r.Wrong, 0) + "\n")
 	}
 	fmt.Fprintf(&b, "%d cases, %d wrong\n", len(reports), wrong)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // Explained prints why a verdict is what it is.
@@ -103,8 +101,7 @@ func Tools(w io.Writer, found []home.ToolUse, brief bool) error {
 			row(u.Answer.String(), strings.TrimSpace(u.Why+view.Noted(strings.Join(u.Rules, ", "))))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return term.Say(w, b.String())
 }
 
 // tinted is a text in a colour; without one it stays as it is, such as an answer that a later version gives.

@@ -2,7 +2,6 @@ package show
 
 import (
 	"io"
-	"strings"
 
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
@@ -12,7 +11,6 @@ import (
 // Checked prints the rows of what was verified, and colours what is good and what is not.
 func Checked(w io.Writer, rows []view.PageRow, ok bool) error {
 	return Rows(w, rows, func(s term.Style, row view.PageRow) (label, text string) {
-		tint := s.Good
 		switch {
 		case row.Label == home.LabelWrong:
 			return s.Bad(row.Label), row.Text
@@ -21,10 +19,9 @@ func Checked(w io.Writer, rows []view.PageRow, ok bool) error {
 		case row.Label != "verified":
 			return row.Label, row.Text
 		case !ok:
-			tint = s.Bad
+			return s.Bad(row.Label), row.Text
 		}
-		result, agent, _ := strings.Cut(row.Text, ": agent ")
-		return row.Label, tint(result) + ": agent " + view.InLine(agent)
+		return s.Good(row.Label), row.Text
 	})
 }
 

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -73,6 +74,36 @@ func Hang(line string, column, width int) string {
 		head += "\n" + strings.Repeat(" ", column) + part
 	}
 	return head
+}
+
+// Say writes lines of prose; on a terminal they are broken between words to its width, and what goes on is marked. A
+// word stays whole, such as a hash or a key, and so does a line that is a command: they are there to be copied.
+func Say(w io.Writer, text string) error {
+	width := WidthOf(w)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		flow(&b, line, width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func flow(b *strings.Builder, line string, width int) {
+	const mark = "  > "
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if width-indent-len(mark) < minRoom || strings.HasPrefix(line[indent:], "perdure ") {
+		b.WriteString(line)
+		return
+	}
+	at, before := indent-1, line[:indent]
+	for word := range strings.SplitSeq(line[indent:], " ") {
+		room := columnsOf(strings.TrimSuffix(word, "\n"))
+		if before == " " && at+1+room > width {
+			before, at = "\n"+line[:indent]+mark, indent+len(mark)-1
+		}
+		b.WriteString(before + word)
+		at, before = at+1+room, " "
+	}
 }
 
 // Wrapped is a line with a label, broken to a width; what goes on is marked and begins under the text. A width of zero
