@@ -6,5 +6,8 @@ import "github.com/perdure/perdure"
 type Changes struct {
 	Agents   []perdure.AgentID `json:"agents"`
 	Position string            `json:"position"` // to ask from the next time
-	More     bool              `json:"more,omitempty"`
+	// Private are those that keep the private notes of a role, and are not among Agents: whoever asks goes on with
+	// those that somebody has passed on to it by name.
+	Private []perdure.AgentID `json:"private,omitempty"`
+	More    bool              `json:"more,omitempty"`
 }

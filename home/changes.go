@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // Changes are the agents in a scope that have got entries here since a position, as far as they are there for the
@@ -49,9 +50,11 @@ func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exc
 				break
 			}
 			seen[id] = true
-			if l.passes(ctx, id, scope) {
-				out.Agents = append(out.Agents, id)
+			private, err := l.private(ctx, id)
+			if err != nil {
+				return out, err
 			}
+			l.add(ctx, &out, id, scope, private)
 		}
 		at = item.Cursor
 	}
@@ -69,11 +72,33 @@ func (l Local) all(ctx context.Context, scope string, out *exchange.Changes) err
 		if err != nil {
 			return err
 		}
-		if l.passes(ctx, one.Agent, scope) {
-			out.Agents = append(out.Agents, one.Agent)
-		}
+		l.add(ctx, out, one.Agent, scope, workspace.KeepsPrivate(one.Kind))
 	}
 	return nil
+}
+
+// add adds an agent, if it is in a scope and there for the visitor.
+func (l Local) add(ctx context.Context, out *exchange.Changes, id perdure.AgentID, scope string, private bool) {
+	switch {
+	case !l.passes(ctx, id, scope):
+	case private:
+		out.Private = append(out.Private, id)
+	default:
+		out.Agents = append(out.Agents, id)
+	}
+}
+
+// private reports whether an agent keeps the private notes of a role, as it is listed: of some memories only a part is
+// here, which does not say it.
+func (l Local) private(ctx context.Context, id perdure.AgentID) (bool, error) {
+	lister, err := view.Lister(l.Desk.Store)
+	if err != nil {
+		return false, err
+	}
+	for one, err := range lister.List(ctx, perdure.Filter{Prefix: id.String()}) {
+		return workspace.KeepsPrivate(one.Kind), err
+	}
+	return false, nil
 }
 
 // passes reports whether an agent is in a scope and there for the visitor.

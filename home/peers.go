@@ -298,12 +298,12 @@ func (p *Peer) Find(ctx context.Context, arg string) (perdure.AgentID, error) {
 	return p.server.Find(ctx, arg)
 }
 
-// List yields the agents there that a filter selects.
-func (p *Peer) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.AgentID, error] {
-	return func(yield func(perdure.AgentID, error) bool) {
+// List yields the agents there that a filter selects, with their names and kinds.
+func (p *Peer) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
 		if p.folder != nil {
 			for one, err := range p.folder.List(ctx, f) {
-				if !yield(one.Agent, err) || err != nil {
+				if !yield(one, err) || err != nil {
 					return
 				}
 			}
@@ -318,7 +318,7 @@ func (p *Peer) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Age
 		}
 		n := 0
 		for one, err := range p.server.List(ctx, q) {
-			if !yield(one.Agent, err) || err != nil {
+			if !yield(perdure.Listing{Agent: one.Agent, Name: one.Name, Kind: one.Kind}, err) || err != nil {
 				return
 			}
 			if n++; f.Limit > 0 && n == f.Limit {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -194,8 +195,8 @@ func (t *Transfer) Err() error {
 		t.Failed[0].err}
 }
 
-// chosen are the agents that are named, or that a filter selects in the places they may come from. Of those selected
-// here, the private notes of roles stay, and are named in private.
+// chosen are the agents that are named, or that a filter selects in the places they may come from. Of those that are
+// selected, the private notes of roles stay where they are, and are named in private.
 func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, private *[]string) (
 	ids []perdure.AgentID, err error) {
 	known := map[perdure.AgentID]bool{}
@@ -203,6 +204,13 @@ func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way excha
 		if !known[id] {
 			known[id] = true
 			ids = append(ids, id)
+		}
+	}
+	choose := func(id perdure.AgentID, name, kind string) {
+		if !workspace.KeepsPrivate(kind) || c.Filter.Kind == kind {
+			add(id)
+		} else if called := view.CommandName(name, id); !slices.Contains(*private, called) {
+			*private = append(*private, called)
 		}
 	}
 	for _, name := range c.Names {
@@ -224,41 +232,18 @@ func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way excha
 			if err != nil {
 				return nil, err
 			}
-			if workspace.KeepsPrivate(one.Kind) && c.Filter.Kind != one.Kind {
-				*private = append(*private, view.CommandName(one.Name, one.Agent))
-				continue
-			}
-			add(one.Agent)
+			choose(one.Agent, one.Name, one.Kind)
 		}
 	}
 	if way != exchange.Push {
-		for id, err := range p.List(ctx, c.Filter) {
+		for one, err := range p.List(ctx, c.Filter) {
 			if err != nil {
 				return nil, err
 			}
-			add(id)
+			choose(one.Agent, one.Name, one.Kind)
 		}
 	}
 	return ids, nil
-}
-
-// stays reports whether an agent is the private notes of a role, and not in the other place already: then it goes there
-// only by its name.
-func stays(ctx context.Context, s perdure.Store, p exchange.Peer, id perdure.AgentID) (bool, error) {
-	for item, err := range s.Entries(ctx, id, 0) {
-		if errors.Is(err, perdure.ErrNotFound) {
-			return false, nil // it is not here
-		}
-		if err != nil {
-			return false, err
-		}
-		if g, _ := item.Content().(perdure.Genesis); !workspace.KeepsPrivate(g.Intent.Kind) {
-			return false, nil
-		}
-		there, err := p.Offer(ctx, id)
-		return !there.Has(), err
-	}
-	return false, nil
 }
 
 // namedIn is the agent of a name, where it may come from: here, there, or either.
