@@ -58,6 +58,20 @@ func (s *syncing) relist(ctx context.Context) error {
 	return nil
 }
 
+// abouts are the files that are kept beside others.
+func (t *tree) abouts() (files []string, err error) {
+	err = fs.WalkDir(t.root.FS(), aboutDir, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, file)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return files, err
+}
+
 // about brings what is kept beside files up to date: beside all, or those that were looked at.
 func (s *syncing) about(ctx context.Context) error {
 	if err := s.relist(ctx); err != nil {
@@ -77,16 +91,7 @@ func (s *syncing) about(ctx context.Context) error {
 			want[aboutDir+"/"+file+".json"] = string(b) + "\n"
 		}
 	}
-	var have []string
-	err := fs.WalkDir(s.tree.root.FS(), aboutDir, func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			have = append(have, file)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
+	have, err := s.tree.abouts()
 	if err != nil {
 		return err
 	}

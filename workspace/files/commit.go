@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,27 +67,9 @@ func (s *syncing) stands(ctx context.Context) error {
 	return nil
 }
 
-// remembers reports whether memory has what git has by a name of a file.
-func (s *syncing) remembers(file, mode, blob string) bool {
-	if file == markerName || strings.HasPrefix(file, aboutDir+"/") {
-		return true
-	}
-	r := s.records[file]
-	if r == nil || r.base == nil || !strings.HasPrefix(mode, "100") { // no link, no repository in it
-		return false
-	}
-	there, err := s.tree.read(file)
-	return err == nil && there != nil && there.text == *r.base &&
-		(blob == blobOf(there.raw, len(blob)) || // or git is told to change line ends
-			blob == blobOf(bytes.ReplaceAll(there.raw, []byte("\r\n"), []byte("\n")), len(blob)))
-}
-
 // commit commits what changed in the folder, and returns the short name of the commit; empty: nothing did. The commit
 // is made only if HEAD is still what it was. Message says what it holds, and is told which files it takes away.
 func (g *repository) commit(ctx context.Context, s *syncing, message func(gone []string) string) (string, error) {
-	if err := g.unfilter(ctx); err != nil {
-		return "", err
-	}
 	temp, err := os.CreateTemp("", "perdure-index-*")
 	if err != nil {
 		return "", err
@@ -105,25 +88,26 @@ func (g *repository) commit(ctx context.Context, s *syncing, message func(gone [
 	if _, err := g.run(ctx, "", env, from...); err != nil {
 		return "", err
 	}
-	err = g.stage(ctx, env)
-	if err == nil {
-		err = g.sift(ctx, env, head, s)
+	changed, err := g.stage(ctx, head, s)
+	if err != nil || changed == "" {
+		return "", err
 	}
-	if err != nil {
+	if err := g.index(ctx, env, changed); err != nil {
 		return "", err
 	}
 	tree, err := g.run(ctx, "", env, "write-tree")
 	if err != nil {
 		return "", err
 	}
-	if had, err := g.git(ctx, "rev-parse", "-q", "--verify", head+"^{tree}"); head != "" && err == nil && had == tree {
-		return "", nil
-	}
 	gone, err := g.gone(ctx, head, tree)
 	if err != nil {
 		return "", err
 	}
-	return g.write(ctx, tree, head, message(gone))
+	made, err := g.write(ctx, tree, head, message(gone))
+	if err == nil {
+		err = g.index(ctx, nil, changed) // the index that people see has it, too
+	}
+	return made, err
 }
 
 // gone are the files of memory that were at a commit, and are not in a tree.
@@ -141,97 +125,119 @@ func (g *repository) gone(ctx context.Context, head, tree string) (names []strin
 	return names, err
 }
 
-// stage adds the files of a folder to an index, without those that are hidden.
-func (g *repository) stage(ctx context.Context, env []string) error {
-	specs := []string{".", ":(exclude,glob)**/.*", ":(exclude,glob)**/.*/**", ":(exclude,glob)**/*~",
-		":(exclude,glob)**/#*#", ":(exclude,glob,icase)**/git~1*", ":(exclude,glob,icase)**/git~1*/**"}
-	for _, ext := range []string{"swp", "swo", "swx", "tmp", "bak", "orig", "rej"} {
-		specs = append(specs, ":(exclude,glob)**/*."+ext)
-	}
-	nested, err := g.nested()
-	if err != nil {
-		return err
-	}
-	for _, dir := range nested {
-		specs = append(specs, ":(exclude,literal)"+dir)
-	}
-	add := func(specs ...string) error {
-		_, err := g.run(ctx, strings.Join(specs, "\x00")+"\x00", env, "-c", "core.autocrlf=false", "add", "-A",
-			"--pathspec-from-file=-", "--pathspec-file-nul")
-		return err
-	}
-	if err := add(specs...); err != nil {
-		return err
-	}
-	for _, name := range []string{markerName, aboutDir} {
-		if _, err := os.Stat(filepath.Join(g.dir, name)); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := add(":(literal)" + name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nested are the repositories inside a folder. Git would look into them with their own settings, and run what those
-// name.
-func (g *repository) nested() (dirs []string, err error) {
-	err = filepath.WalkDir(g.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.EqualFold(d.Name(), ".git") {
-			return err
-		}
-		dir, err := filepath.Rel(g.dir, filepath.Dir(path))
-		if err == nil && dir != "." {
-			dirs = append(dirs, filepath.ToSlash(dir))
-		}
-		if err == nil && d.IsDir() {
-			err = fs.SkipDir
-		}
-		return err
-	})
-	return dirs, err
-}
-
-// sift leaves in an index the files that memory has, as it has them; the others are as at head, or not there. A file
-// may have changed since it was synced, and hold by now what memory would refuse.
-func (g *repository) sift(ctx context.Context, env []string, head string, s *syncing) error {
+// stage is how an index at head comes to hold the files that memory has, as it has them, and none that it has no more;
+// empty: it does. Git is given their texts. It looks at no file itself: it would run what the attributes of the file
+// name, and the settings of repositories inside the folder.
+func (g *repository) stage(ctx context.Context, head string, s *syncing) (string, error) {
 	prefix, err := g.git(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
-		return err
+		return "", err
 	}
-	out, err := g.run(ctx, "", env, "ls-files", "-s", "-z", "--", ".")
+	none, err := g.git(ctx, "hash-object", "--stdin")
 	if err != nil {
-		return err
+		return "", err
 	}
-	had, staged := map[string]blob{}, blobs(out)
+	had := map[string]blob{}
 	if head != "" {
-		if out, err = g.git(ctx, "ls-tree", "-r", "-z", head, "--", "."); err != nil {
-			return err
+		out, err := g.git(ctx, "ls-tree", "-r", "-z", head, "--", ".")
+		if err != nil {
+			return "", err
 		}
 		had = blobs(out)
 	}
-	var lines strings.Builder
+	kept, err := g.kept(ctx, s, had)
+	if err != nil {
+		return "", err
+	}
+	var lines, texts strings.Builder
 	put := func(name string, b blob) { fmt.Fprintf(&lines, "%s %s\t%s\x00", b.mode, b.name, prefix+name) }
-	for name, b := range staged {
-		was, ok := had[name]
-		switch {
-		case was == b || s.remembers(name, b.mode, b.name):
-		case ok:
-			put(name, was)
-		default:
-			put(name, blob{"0", strings.Repeat("0", len(b.name))})
+	for _, name := range kept {
+		there, err := s.tree.read(name)
+		if err != nil || there == nil || !s.remembers(name, there) {
+			continue // it changed since it was synced, and may hold by now what memory would refuse
 		}
+		was, is := had[name], blobOf(there.raw, len(none))
+		if was.name == is || was.name == blobOf(bytes.ReplaceAll(there.raw, []byte("\r\n"), []byte("\n")), len(none)) {
+			continue
+		}
+		mode := "100644"
+		if strings.HasPrefix(was.mode, "100") {
+			mode = was.mode
+		}
+		put(name, blob{mode, is})
+		fmt.Fprintf(&texts, "blob\ndata %d\n%s\n", len(there.raw), there.raw)
 	}
 	for name, was := range had {
-		if _, ok := staged[name]; !ok && s.records[name] == nil && s.plan.foreign(name) {
-			put(name, was)
+		ours := strings.HasPrefix(was.mode, "100") && (s.records[name] != nil || !s.plan.foreign(name))
+		if ours && s.tree.lacks(name) {
+			put(name, blob{"0", strings.Repeat("0", len(none))})
 		}
 	}
-	if lines.Len() == 0 {
-		return nil
+	if texts.Len() > 0 {
+		if _, err := g.run(ctx, texts.String(), nil, "fast-import", "--quiet"); err != nil {
+			return "", err
+		}
 	}
-	_, err = g.run(ctx, lines.String(), env, "update-index", "-z", "--index-info")
+	return lines.String(), nil
+}
+
+// kept are the files of memory that git is to have: those that it has, and those that nobody told it to ignore. What is
+// in a repository inside the folder is not the outer one's.
+func (g *repository) kept(ctx context.Context, s *syncing, had map[string]blob) (names []string, err error) {
+	var fresh []string
+	add := func(name string) {
+		if _, ok := had[name]; ok {
+			names = append(names, name)
+		} else if !g.nested(name) {
+			fresh = append(fresh, name)
+		}
+	}
+	for name, r := range s.records {
+		if r.base != nil && !hidden(name) {
+			add(name)
+		}
+	}
+	add(markerName)
+	abouts, err := s.tree.abouts()
+	for _, name := range abouts {
+		add(name)
+	}
+	if err != nil || len(fresh) == 0 {
+		return names, err
+	}
+	out, err := g.run(ctx, "./"+strings.Join(fresh, "\x00./")+"\x00", nil, "check-ignore", "-z", "--stdin", "--no-index")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // none
+		out, err = "", nil
+	}
+	ignored := map[string]bool{}
+	for name := range strings.SplitSeq(out, "\x00") {
+		ignored[name] = true
+	}
+	return append(names, slices.DeleteFunc(fresh, func(name string) bool { return ignored["./"+name] })...), err
+}
+
+// nested reports whether a file is in a repository inside the folder.
+func (g *repository) nested(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(dir), ".git")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// remembers reports whether memory has what is in a file.
+func (s *syncing) remembers(file string, there *content) bool {
+	if file == markerName || strings.HasPrefix(file, aboutDir+"/") {
+		return true
+	}
+	return there.text == *s.records[file].base
+}
+
+// index changes an index.
+func (g *repository) index(ctx context.Context, env []string, lines string) error {
+	_, err := g.run(ctx, lines, env, "update-index", "-z", "--index-info")
 	return err
 }
 
@@ -257,9 +263,6 @@ func (g *repository) write(ctx context.Context, tree, head, message string) (str
 	}
 	subject, _, _ := strings.Cut(message, "\n")
 	if _, err := g.run(ctx, "", env, "update-ref", "-m", "perdure files: "+subject, "HEAD", made, old); err != nil {
-		return "", err
-	}
-	if _, err := g.git(ctx, "reset", "-q", "--", "."); err != nil { // the index that people see has it, too
 		return "", err
 	}
 	return g.git(ctx, "rev-parse", "--short", made)

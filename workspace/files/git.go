@@ -21,9 +21,8 @@ import (
 // repository is the git repository that a folder is in. Commits are made beside the index that people use, so that what
 // they have staged stays theirs, and of nothing but the files of memory.
 type repository struct {
-	dir   string
-	name  string   // who commits, if git does not know
-	plain []string // settings that turn its filters off
+	dir  string
+	name string // who commits, if git does not know
 }
 
 // ErrMoved says that git put a folder back to another state than the one that was synced last.
@@ -32,39 +31,15 @@ var ErrMoved = errors.New("git moved the folder")
 // runsNothing are settings with which git runs no program that a repository names. Whoever can write to a folder is not
 // who uses git there: an agent that may write files would run programs.
 var runsNothing = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-	"-c", "safe.bareRepository=explicit", "-c", "core.sshCommand=false"}
+	"-c", "safe.bareRepository=explicit", "-c", "core.sshCommand=false", "-c", "gc.auto=0"}
 
 // fetchesNothing keeps git from getting what is missing in a repository from where the repository says: that, too, runs
 // programs it names.
 var fetchesNothing = []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=0"}
 
-// unfilter turns the filters off that a repository itself has.
-func (g *repository) unfilter(ctx context.Context) error {
-	out, err := g.git(ctx, "config", "--includes", "--show-scope", "--name-only", "-z", "--list")
-	if err != nil {
-		return err
-	}
-	words := strings.Split(out, "\x00")
-	for i := 0; i+1 < len(words); i += 2 {
-		scope, name := words[i], words[i+1]
-		if !strings.HasPrefix(name, "filter.") || scope == "system" || scope == "global" || scope == "command" {
-			continue
-		}
-		if strings.Contains(name, "=") {
-			return fmt.Errorf("the filter %q of this repository cannot be turned off: rename it", name)
-		}
-		value := "" // no command
-		if strings.HasSuffix(name, ".required") {
-			value = "false"
-		}
-		g.plain = append(g.plain, "-c", name+"="+value)
-	}
-	return nil
-}
-
 // run runs git in the folder, and returns what it prints.
 func (g *repository) run(ctx context.Context, in string, env []string, args ...string) (string, error) {
-	c := exec.CommandContext(ctx, "git", slices.Concat(runsNothing, g.plain, args)...)
+	c := exec.CommandContext(ctx, "git", append(slices.Clip(runsNothing), args...)...)
 	c.Dir, c.Stdin = g.dir, strings.NewReader(in)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
 		for _, name := range []string{"DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "OBJECT_DIRECTORY"} {
@@ -170,7 +145,7 @@ func (s *syncing) settledGit(ctx context.Context) error {
 	if _, err := g.git(ctx, "merge-base", "--is-ancestor", was, now); err == nil {
 		return nil // commits were added: what they changed is what people changed
 	}
-	changed, err := g.git(ctx, "diff", "--name-only", "-z", "--relative", was, now, "--", ".")
+	changed, err := g.git(ctx, "diff-tree", "-r", "--name-only", "-z", "--relative", was, now, "--", ".")
 	if err != nil {
 		return nil // the commit of then is gone, and with it what could be compared
 	}

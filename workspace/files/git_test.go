@@ -359,6 +359,19 @@ func TestNoProgramOfARepositoryInsideIsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.save("sub/x.md", "y\n")
+	for _, name := range []string{".perdure-about/x", "agents"} { // where it has files of its own, too
+		if err := os.MkdirAll(p.file(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(p.file("sub/.git"), p.file(name+"/.git")); err != nil {
+			t.Fatal(err)
+		}
+		p.git("update-index", "--add", "--cacheinfo", "160000,"+p.git("-C", "sub", "rev-parse", "HEAD")+","+name)
+	}
+	p.git("commit", "-q", "-m", "more of it")
+	if err := os.RemoveAll(ran); err != nil {
+		t.Fatal(err)
+	}
 	p.write("agents/coder/a.md", "more\n")
 	p.sync()
 	if b, err := os.ReadFile(ran); err == nil {

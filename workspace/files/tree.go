@@ -47,7 +47,7 @@ func normal(raw string) string {
 // read is what a file holds; nil if there is none.
 func (t *tree) read(file string) (*content, error) {
 	info, err := t.root.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // a file is where its folder was
+	if absent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -80,6 +80,17 @@ func (t *tree) read(file string) (*content, error) {
 		return nil, fmt.Errorf("%w: it is not UTF-8", errText)
 	}
 	return &content{raw, normal(string(raw)), info}, nil
+}
+
+// lacks reports whether there is nothing by the name of a file.
+func (t *tree) lacks(file string) bool {
+	_, err := t.root.Lstat(file)
+	return absent(err)
+}
+
+// absent reports whether an error says that there is no such file.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) // a file is where its folder was
 }
 
 // walk calls f with every file that may be a document, part with every one that a killed process was
