@@ -30,20 +30,21 @@ peers:
 telemetry: {endpoint: "http://127.0.0.1:9", headers: {Authorization: "env:GUARDED_OTLP"}}
 `)
 	want := map[string]string{
-		"hook by file":    "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("s", 32))),
-		"hook by env":     hook("ab"),
-		"without prefix":  strings.TrimPrefix(hook("ab"), "whsec_"),
-		"slack":           "https://hooks.slack.com/services/T0000/B0000/xyzxyzxyz",
-		"mail":            "mailpassABCDEF123456",
-		"peer":            "tokenOfAnotherServer0123456789",
-		"telemetry":       "otlpheadervalue123456",
-		"otel":            "otelhdr VALUE123456",
-		"model":           "llmkeyvalue0123456789",
-		"advisor by flag": "flagkeyvalue0123456789",
+		"hook by file":             "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("s", 32))),
+		"hook by env":              hook("ab"),
+		"without prefix":           strings.TrimPrefix(hook("ab"), "whsec_"),
+		"slack":                    "https://hooks.slack.com/services/T0000/B0000/xyzxyzxyz",
+		"mail":                     "mailpassABCDEF123456",
+		"peer":                     "tokenOfAnotherServer0123456789",
+		"telemetry":                "otlpheadervalue123456",
+		"otel":                     "otelhdr VALUE123456",
+		"model":                    "llmkeyvalue0123456789",
+		"advisor by flag":          "flagkeyvalue0123456789",
+		"token of the environment": "perdure_anotherservers0123456789",
 	}
 	for name, value := range map[string]string{"GUARDED_LLM": want["model"], "GUARDED_HOOK": want["hook by env"],
 		"GUARDED_SLACK": want["slack"], "GUARDED_OTLP": want["telemetry"], "GUARDED_FLAG": want["advisor by flag"],
-		otlpHeaders: "x=otelhdr%20VALUE123456"} {
+		otlpHeaders: "x=otelhdr%20VALUE123456", TokenEnv: want["token of the environment"]} {
 		t.Setenv(name, value)
 	}
 	for name, value := range map[string]string{"mail.pw": want["mail"], "peer.tok": want["peer"]} {

@@ -121,14 +121,16 @@ func readSecrets(path string) (tool.SecretMap, error) {
 	return secrets, nil
 }
 
-// providerKeys are the variables of the environment that hold the keys of model providers.
-var providerKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}
+// credentials are the variables of the environment that hold the keys of model providers, and the token for a server.
+var credentials = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", TokenEnv}
 
-// secretGuard keeps the secrets of a node, and the keys of model providers in its environment, out of every memory it
-// writes to.
+// TokenEnv is the variable of the environment that holds the token for a server.
+const TokenEnv = "PERDURE_TOKEN"
+
+// secretGuard keeps the secrets of a node, and the credentials in its environment, out of every memory it writes to.
 func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	all := tool.SecretMap{}
-	for _, name := range providerKeys {
+	for _, name := range credentials {
 		if v := os.Getenv(name); v != "" {
 			all[name] = v
 		}

@@ -70,7 +70,7 @@ var errFound = errors.New("found")
 
 // link reports whether a file is another name of one in them. It is only looked for where a file has several names.
 func (e exclusions) link(info fs.FileInfo) bool {
-	if len(e) == 0 || names1(info) {
+	if len(e) == 0 || links(info) == 1 {
 		return false
 	}
 	left := maxExcluded

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,23 @@ func TestBinaryContentIsBytes(t *testing.T) {
 	if got := value(t, call(t, f("read"), map[string]any{"path": "empty"}))["text"]; got != "" ||
 		onDisk(t, dir, "empty") != "" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A file that is git's by another name is not added to.
+func TestNothingIsAddedToAFileOfTwoNames(t *testing.T) {
+	f, dir := fileTools(t)
+	config := filepath.Join(dir, ".git", "config")
+	err := errors.Join(os.Mkdir(filepath.Dir(config), 0o700), os.WriteFile(config, []byte("[core]\n"), 0o600),
+		os.Link(config, filepath.Join(dir, "notes")))
+	if err != nil {
+		t.Skip("no hard links here: ", err)
+	}
+	fails(t, call(t, f("append"), map[string]any{"path": "notes", "text": "x"}), "hard link")
+	value(t, call(t, f("write"), map[string]any{"path": "notes", "text": "x"}))
+	value(t, call(t, f("append"), map[string]any{"path": "notes", "text": "y"}))
+	if got := onDisk(t, config); got != "[core]\n" {
+		t.Errorf("git's file holds %q", got)
 	}
 }
 

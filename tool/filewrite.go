@@ -108,6 +108,10 @@ func (f files) append(_ context.Context, a writeArgs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if links(info) > 1 { // git's may be another, see changeable
+		return nil, errors.Join(fmt.Errorf("%s has another name, too, a hard link: write it whole, which leaves "+
+			"the other as it is", name), file.Close())
+	}
 	n, err := file.Write(b)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil && n > 0 {
 		return nil, inDoubt("%d of %d bytes were added to %s, and then: %v", n, len(b), name, err)

@@ -7,8 +7,11 @@ import (
 	"syscall"
 )
 
-// names1 reports whether a file is known to have one name only.
-func names1(info fs.FileInfo) bool {
+// links is how many names a file has; zero: that is not known.
+func links(info fs.FileInfo) int {
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 1
+	if !ok {
+		return 0
+	}
+	return int(st.Nlink)
 }

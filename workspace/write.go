@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/glyph"
 	"github.com/perdure/perdure/seal"
 )
 
@@ -338,6 +339,9 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
 		return nil, perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+
 			"is not", path))
+	}
+	if strings.ContainsFunc(d.Kind, glyph.Control) || !utf8.ValidString(d.Kind) {
+		return nil, perdure.Invalid(fmt.Errorf("kind %q: want a word, such as note", clip(d.Kind, maxTitle)))
 	}
 	doc := perdure.Document{Path: path, Kind: d.Kind, Title: strings.TrimSpace(norm.NFC.String(d.Title)),
 		Links: normal(d.Links), Tags: normal(d.Tags),

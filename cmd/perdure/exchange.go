@@ -75,7 +75,7 @@ func chosenOnce(c *cobra.Command, names []string, place string, all bool) error 
 
 // peer opens the place that a word means, with the token and the key of the server that flags and environment give.
 func (h *homeFlag) peer(word string, way exchange.Way) (*home.Peer, error) {
-	token, err := home.ReadToken(flagOr(h.c, "token-file", ""), os.Getenv(tokenEnv))
+	token, err := home.ReadToken(flagOr(h.c, "token-file", ""), os.Getenv(home.TokenEnv))
 	if err != nil {
 		return nil, err
 	}

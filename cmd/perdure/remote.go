@@ -21,7 +21,6 @@ import (
 const (
 	serverEnv    = "PERDURE_SERVER"
 	serverKeyEnv = "PERDURE_SERVER_KEY"
-	tokenEnv     = "PERDURE_TOKEN"
 )
 
 // remoteKey is the annotation of commands that can go through a server.
@@ -31,9 +30,9 @@ const remoteKey = "server"
 func remoteFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.String("server", "", "do it through this server: http://HOST:PORT, https://HOST:PORT or unix:PATH (default: $"+
-		serverEnv+"; the token is in $"+tokenEnv+")")
+		serverEnv+"; the token is in $"+home.TokenEnv+")")
 	f.String("server-key", "", "the key of that server, which shows a certificate over it (default: $"+serverKeyEnv+")")
-	f.String("token-file", "", "a file that holds the token (default: $"+tokenEnv+")")
+	f.String("token-file", "", "a file that holds the token (default: $"+home.TokenEnv+")")
 }
 
 // remotely marks a command as one that can go through a server.
@@ -104,7 +103,7 @@ func through(c *cobra.Command) (*home.Away, error) {
 		return nil, nil // what was typed comes before the environment
 	}
 	tell := func(text string) { note(c, "%s", text) }
-	away := &home.Away{Client: &client.Client{URL: url, Token: os.Getenv(tokenEnv)}, Note: tell, OwnKey: func() (
+	away := &home.Away{Client: &client.Client{URL: url, Token: os.Getenv(home.TokenEnv)}, Note: tell, OwnKey: func() (
 		*perdure.Signer, error) {
 		h := &home.Home{Looks: true, Note: tell}
 		if err := h.Locate(); err != nil {

@@ -119,7 +119,7 @@ func Found(w io.Writer, found []*workspace.Found) error {
 		if where == "" {
 			where = fmt.Sprintf("%s@%d", view.CommandName(f.Called, f.Agent), f.Seq)
 		}
-		fmt.Fprintf(&b, "%s  %s", view.InLine(where), f.Kind)
+		fmt.Fprintf(&b, "%s  %s", view.InLine(where), view.OneLine(f.Kind, 40))
 		if f.Time != 0 { // what begins the memory of a role has none
 			fmt.Fprintf(&b, "  %s", f.Time.Go().Local().Format("2006-01-02 15:04"))
 		}

@@ -205,7 +205,8 @@ func (g *repository) kept(ctx context.Context, s *syncing, had map[string]blob) 
 	if err != nil || len(fresh) == 0 {
 		return names, err
 	}
-	out, err := g.run(ctx, "./"+strings.Join(fresh, "\x00./")+"\x00", nil, "check-ignore", "-z", "--stdin", "--no-index")
+	out, err := g.run(ctx, "./"+strings.Join(fresh, "\x00./")+"\x00", nil, "check-ignore", "-z", "--stdin",
+		"--no-index")
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 { // none
 		out, err = "", nil
