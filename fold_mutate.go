@@ -22,17 +22,9 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	if m.Goal != nil {
 		f.Intent.Goal = *m.Goal
 	}
-	if m.Kind != nil {
-		f.Intent.Kind = *m.Kind
-	}
+	f.relabel(m)
 	if len(m.Inputs) > 0 {
 		f.Intent.Inputs = m.Inputs
-	}
-	if m.Labels != nil {
-		f.Intent.Labels = m.Labels
-		if len(m.Labels) == 0 {
-			f.Intent.Labels = nil
-		}
 	}
 	if m.Deadline != 0 {
 		f.Intent.Deadline = earliest(f.Intent.Deadline, m.Deadline)
@@ -47,6 +39,50 @@ func (f *Fold) mutate(e *Entry, m *Mutate) {
 	}
 	if m.Scope != nil {
 		f.narrowScope(e, *m.Scope)
+	}
+}
+
+// relabel changes the kind and the labels, but for what says who the agent is: that is as genesis has it, whoever
+// writes otherwise. No agent comes to keep documents, one that does keeps its kind and labels, and labels that say
+// whose an agent is stay. Snapshots by earlier programs may have that changed, too: see matches.
+func (f *Fold) relabel(m *Mutate) {
+	was := labelled{f.Intent.Kind, f.Intent.Labels}
+	if f.remade != nil || f.remakes(m) != nil {
+		old := was
+		if f.remade != nil {
+			old = *f.remade
+		}
+		old.change(m)
+		f.remade = &old
+	}
+	if now := *m; !keeper.Is(was.kind) {
+		if m.Kind != nil && keeper.Is(*m.Kind) {
+			now.Kind = nil
+		}
+		if !maps.Equal(keeper.Labels(m.Labels), keeper.Labels(was.labels)) {
+			now.Labels = nil
+		}
+		was.change(&now)
+		f.Intent.Kind, f.Intent.Labels = was.kind, was.labels
+	}
+}
+
+// labelled is what an agent is known by besides its name.
+type labelled struct {
+	kind   string
+	labels map[string]string
+}
+
+// change replaces what a mutation names.
+func (l *labelled) change(m *Mutate) {
+	if m.Kind != nil {
+		l.kind = *m.Kind
+	}
+	if m.Labels != nil {
+		l.labels = m.Labels
+		if len(m.Labels) == 0 {
+			l.labels = nil
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -54,19 +55,38 @@ func (t *Trust) Fold(entries iter.Seq2[*Entry, error]) (*Agent, error) {
 	return foldEntries(watched, func(snapshot *Entry) bool { return t.Allows(snapshot.Origin, MayOwn, scope) })
 }
 
+// remade reports whether a snapshot says of an agent that it became another than it began as, which none does: a
+// program wrote it that let mutations change more than relabel does. Genesis is read of those only that were changed.
+func remade(ctx context.Context, s Store, snapshot *Entry) bool {
+	snap, _ := snapshot.content.(Snapshot)
+	f := &snap.Fold
+	if f.Edited == Hash(f.Agent) {
+		return false
+	}
+	labels := map[string]string{} // none are labels, too
+	maps.Copy(labels, f.Intent.Labels)
+	g, ok := genesisOf(ctx, s, f.Agent)
+	return ok && (&Fold{Intent: g.Intent}).remakes(&Mutate{Kind: &f.Intent.Kind, Labels: labels}) != nil
+}
+
 // scopeOf is the scope of an agent as its genesis says. Where that is not here, nothing is in it: only who is trusted
 // everywhere is.
 func scopeOf(ctx context.Context, s Store, id AgentID) string {
+	if g, ok := genesisOf(ctx, s, id); ok {
+		return g.Charter.Scope
+	}
+	return NoScope
+}
+
+// genesisOf is how an agent begins, if that is in a store.
+func genesisOf(ctx context.Context, s Store, id AgentID) (g Genesis, ok bool) {
 	for item, err := range s.Entries(ctx, id, 0) {
-		if err != nil {
-			break
-		}
-		if g, ok := item.content.(Genesis); ok {
-			return g.Charter.Scope
+		if err == nil {
+			g, ok = item.content.(Genesis)
 		}
 		break
 	}
-	return NoScope
+	return g, ok
 }
 
 // load is Load. Vouch says which snapshots to believe; nil: all.
@@ -76,7 +96,7 @@ func load(ctx context.Context, s Store, id AgentID, vouch func(*Entry) bool) (*A
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 		}
-		if vouch != nil && !vouch(snap.Entry) {
+		if vouch != nil && !vouch(snap.Entry) || remade(ctx, s, snap.Entry) {
 			continue
 		}
 		if skip > 0 {

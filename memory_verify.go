@@ -360,6 +360,13 @@ func (f *Fold) matches(e *Entry) error {
 		g.Begun = Key{}
 		return g.matches(e)
 	}
+	if f.remade != nil { // written when mutations could change more
+		g := f.clone()
+		g.Intent.Kind, g.Intent.Labels, g.remade = f.remade.kind, f.remade.labels, nil
+		if g.matches(e) == nil {
+			return nil
+		}
+	}
 	path := "$.body.content.snapshot.fold"
 	for _, field := range foldCodec.Type().Schema.Fields {
 		if !bytes.Equal(canon.Span(derived, field.ID), canon.Span(recorded, field.ID)) {

@@ -81,3 +81,58 @@ func TestNoAgentBecomesOneThatKeepsDocuments(t *testing.T) {
 		t.Errorf("the agent is of kind %q, with %d children", f.Intent.Kind, len(f.Children))
 	}
 }
+
+// TestRemadeInASnapshotIsNot resumes an agent from a snapshot of a program that let mutations change more.
+func TestRemadeInASnapshotIsNot(t *testing.T) {
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "notes", Kind: keeper.Workspace,
+		Labels: map[string]string{"tier": "team"}}, Charter: perdure.Charter{Scope: "acme"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Begin(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, other := []*perdure.Entry{first}, "other"
+	write := func(b perdure.Body) {
+		t.Helper()
+		more, next, err := key.Commit(a, time.Now(), perdure.Draft{Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, a = append(entries, more...), next
+	}
+	write(perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Kind: &other,
+		Labels: map[string]string{}}}})
+	earlier := *a.Fold()
+	earlier.Intent.Kind, earlier.Intent.Labels = other, nil
+	write(perdure.Snapshot{Fold: earlier})
+	write(perdure.Event{Name: "hello"})
+	s := new(perdure.MemStore)
+	if err := s.Put(t.Context(), a.ID(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perdure.Verify(perdure.Memory(t.Context(), s, a.ID()), perdure.VerifyOptions{}); err != nil {
+		t.Errorf("a snapshot as earlier programs wrote it: %v", err)
+	}
+	got, err := perdure.Load(t.Context(), s, a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := got.Fold().Intent; in.Kind != keeper.Workspace || in.Labels["tier"] != "team" {
+		t.Errorf("it became %q with labels %v", in.Kind, in.Labels)
+	}
+	lie := *got.Fold()
+	lie.Intent.Kind = "role"
+	write(perdure.Snapshot{Fold: lie})
+	if err := s.Put(t.Context(), a.ID(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perdure.Verify(perdure.Memory(t.Context(), s, a.ID()), perdure.VerifyOptions{}); err == nil {
+		t.Error("a snapshot that says what nobody wrote was accepted")
+	}
+}

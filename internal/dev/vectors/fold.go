@@ -77,6 +77,12 @@ func acceptedFolds() ([]*vector, error) {
 		{"grant-id", "a grant has ids of its own, and one that does not count uses none up", grantID},
 		{"gone", "a snapshot leaves out what one of two events said: from there on it is gone, and weighs what it did",
 			saidNoMore},
+		{"mutate-kind",
+			"no agent becomes a role, and none leaves the labels that say whose it is: the rest is replaced",
+			mutateKind},
+		{"mutate-keeper", "a workspace stays one, with its labels: only the goal is replaced", mutateKeeper},
+		{"mutate-earlier", "a snapshot that has the kind of a workspace replaced, as earlier programs wrote it",
+			mutateEarlier},
 	} {
 		l, err := m.life()
 		if err != nil {
@@ -177,6 +183,49 @@ func mutateTools() (*life, error) {
 	l.write(1, perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Tools: []string{"web", "mail",
 		"shell"}}}})
 	return l, l.err
+}
+
+// edit tells of a change.
+func edit(m perdure.Mutate) perdure.Event {
+	return perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: m}}
+}
+
+func mutateKind() (*life, error) {
+	g := bare()
+	g.Intent.Labels = map[string]string{"once": "1", "team": "red"}
+	l := begin(g)
+	role, kind := "role", "report"
+	l.write(1, edit(perdure.Mutate{Kind: &role, Labels: map[string]string{"once": "1", "team": "blue"}}))
+	l.write(1, allow(perdure.Mutate{Kind: &kind, Labels: map[string]string{"team": "green"}}))
+	l.write(1, edit(perdure.Mutate{Labels: map[string]string{"once": "1", "a2a-client": "x"}}))
+	return l, l.err
+}
+
+func mutateKeeper() (*life, error) {
+	l := begin(keeping())
+	kind, goal := "role", "keep all"
+	l.write(1, edit(perdure.Mutate{Kind: &kind, Goal: &goal}))
+	l.write(1, allow(perdure.Mutate{Labels: map[string]string{"tier": "public"}}))
+	return l, l.err
+}
+
+func mutateEarlier() (*life, error) {
+	l := begin(keeping())
+	kind := "report"
+	l.write(1, edit(perdure.Mutate{Kind: &kind}))
+	if l.err == nil {
+		f := *l.a.Fold()
+		f.Intent.Kind = kind
+		l.write(1, perdure.Snapshot{Fold: f})
+	}
+	return l, l.err
+}
+
+// keeping begins a workspace.
+func keeping() perdure.Genesis {
+	g := bare()
+	g.Intent.Kind, g.Intent.Labels = "workspace", map[string]string{"tier": "team"}
+	return g
 }
 
 func decisionLost() (*life, error) {
