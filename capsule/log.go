@@ -45,7 +45,8 @@ type Log struct {
 
 	aside  string      // where a capsule is kept as it was whose end was missing
 	looks  bool        // nothing is ever written to the file
-	source fs.FileInfo // of the file that f is a copy of, in the form of a store; nil: f is the file
+	source fs.FileInfo // of a file that is not in the form of a store, and only looked at; nil: it is
+	copied bool        // f is a copy of it that is
 
 	kept
 	scanned  int64 // entries read to know what is in the file
@@ -320,8 +321,8 @@ func (l *Log) close() error {
 	if l.f == nil {
 		return nil
 	}
-	f, isCopy := l.f, l.source != nil
-	l.f, l.locked, l.source = nil, false, nil
+	f, isCopy := l.f, l.copied
+	l.f, l.locked, l.source, l.copied = nil, false, nil, false
 	err := f.Close()
 	if isCopy {
 		_ = disk.Remove(f.Name()) // where an open file could not be removed

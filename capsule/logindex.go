@@ -63,6 +63,7 @@ type keptHead struct {
 
 // kept is what a Log knows of its kept rows.
 type kept struct {
+	bases  bases
 	base   string // of the names of the files; empty: none are kept
 	secret []byte // that only who keeps them knows; none: others may have written them, and depth does not rest on them
 	gen    string
@@ -73,10 +74,22 @@ type kept struct {
 	whole  int64           // how far they reach
 }
 
-// IndexedLog is OpenLog, or lookLog, that keeps what it learns of a long file under a name in another folder, and opens
-// the file by that. With a secret, what others put there is not taken for its own.
-func IndexedLog(path, base string, secret []byte, looks bool) (*Log, error) {
-	return openLog(&Log{path: path, looks: looks, kept: kept{base: base, secret: secret}})
+// bases are where rows may be kept: those of whoever writes to the file, and those of who only looks, which are
+// elsewhere; empty: none.
+type bases struct{ writer, looker string }
+
+// IndexedLog is OpenLog that keeps what it learns of a long file under a name in another folder, and opens the file by
+// that. With a secret, what others put there is not taken for its own.
+func IndexedLog(path, base string, secret []byte) (*Log, error) {
+	b := bases{writer: base}
+	return openLog(&Log{path: path, kept: kept{bases: b, base: base, secret: secret}})
+}
+
+// LookLog opens a file to look at, by what is kept of it under one of two names. It writes under the second alone;
+// empty: nowhere.
+func LookLog(path, base, aside string, secret []byte) (*Log, error) {
+	b := bases{base, aside}
+	return openLog(&Log{path: path, looks: true, kept: kept{bases: b, base: base, secret: secret}})
 }
 
 // Scanned is how many entries have been read to know what is in the file.
@@ -90,7 +103,7 @@ func (k *kept) close() {
 	if k.file != nil {
 		_ = k.file.Close() // it was only read
 	}
-	*k = kept{base: k.base, secret: k.secret}
+	*k = kept{bases: k.bases, base: k.bases.writer, secret: k.secret}
 }
 
 func (k *kept) tipName() string            { return k.base + ".tip" }
@@ -107,9 +120,53 @@ func (t *tip) sum(secret []byte) (sum perdure.Hash) {
 
 // resume takes over what is kept of the file, if it is of this file.
 func (l *Log) resume() {
-	if l.base == "" || l.source != nil {
+	if l.copied {
 		return
 	}
+	for _, base := range []string{l.bases.writer, l.bases.looker} {
+		if base == "" || l.kept.count > 0 {
+			continue
+		}
+		l.base = base
+		l.resumeHere()
+	}
+}
+
+// resumeExported is resume for an exported capsule that is only looked at. It is as it was, or it is read anew.
+func (l *Log) resumeExported() bool {
+	info, err := l.f.Stat()
+	if err != nil {
+		return false
+	}
+	if l.resume(); l.kept.count > 0 && l.whole == info.Size() {
+		l.source = info
+		return true
+	}
+	l.kept.close()
+	l.begun(l.f)
+	return false
+}
+
+// keepExported keeps where the entries of an exported capsule lie that was found to be good, for who looks at it next.
+// One whose bodies share chunks is read anew each time.
+func (l *Log) keepExported(info fs.FileInfo) {
+	if l.bases.looker == "" || l.cut || info.Size() < keepAbove {
+		return
+	}
+	o := &Log{path: l.path, looks: true, kept: kept{bases: l.bases, secret: l.secret}}
+	o.begun(l.f)
+	dec, err := o.begin()
+	if err != nil {
+		return
+	}
+	s := scanner{l: o, dec: dec, exported: true}
+	if s.run() == nil {
+		o.whole = info.Size()
+		_ = o.Keep() // it is only an index
+	}
+}
+
+func (l *Log) resumeHere() {
 	b, err := os.ReadFile(l.tipName())
 	var t tip
 	if err != nil || json.Unmarshal(b, &t) != nil || t.sum(l.secret) != t.Sum || !l.matches(&t) {
@@ -123,8 +180,8 @@ func (l *Log) resume() {
 		_ = f.Close()
 		return
 	}
-	l.kept = kept{base: l.base, secret: l.secret, gen: t.Gen, file: f, count: t.Count, stored: t.Count, whole: t.Whole,
-		heads: map[short]int32{}}
+	l.kept = kept{bases: l.bases, base: l.base, secret: l.secret, gen: t.Gen, file: f, count: t.Count,
+		stored: t.Count, whole: t.Whole, heads: map[short]int32{}}
 	for _, h := range t.Heads {
 		l.heads.sorted = append(l.heads.sorted, h.Name)
 		l.kept.heads[short(h.Name[:16])] = h.Row
@@ -235,13 +292,13 @@ func (l *Log) absorb() error {
 
 // distrust throws the kept rows away and reads the file.
 func (l *Log) distrust() error {
-	base := l.base
+	had := l.bases
 	_ = os.Remove(l.tipName()) // who only looks may not be able to, and reads the file each time
+	l.bases = bases{}
 	l.kept.close()
-	l.base = ""
 	l.begun(l.f)
 	err := l.scan()
-	l.base = base
+	l.bases, l.base = had, had.writer
 	return err
 }
 
@@ -249,7 +306,11 @@ func (l *Log) distrust() error {
 func (l *Log) Keep() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.base == "" || l.looks || l.f == nil || l.fault != nil || l.torn || l.messy || l.source != nil ||
+	mine := l.bases.writer
+	if l.looks {
+		mine = l.bases.looker
+	}
+	if mine == "" || l.f == nil || l.fault != nil || l.torn || l.messy || l.copied ||
 		l.whole < keepAbove ||
 		l.gen != "" && l.whole-l.kept.whole < keepEvery {
 		return nil
@@ -258,8 +319,13 @@ func (l *Log) Keep() error {
 	if err != nil || info.Size() != l.whole {
 		return err
 	}
-	if err := l.countDropped(); err != nil { // now, while the rows are known to be of the file
-		return err
+	if l.base != mine {
+		l.base, l.gen = mine, ""
+	}
+	if l.bare > 0 { // now, while the rows are known to be of the file
+		if err := l.countDropped(); err != nil {
+			return err
+		}
 	}
 	t := tip{Gen: l.gen, Count: l.len(), Bare: l.bare, Gone: l.dropped, Whole: l.whole, Mod: info.ModTime().UnixNano(),
 		Snaps: l.snaps}

@@ -43,7 +43,7 @@ func TestDepthDoesNotRestOnWhatOthersKept(t *testing.T) {
 	}
 	depth := func(secret string) (Depth, int64) {
 		t.Helper()
-		l, err := IndexedLog(path, base, []byte(secret), false)
+		l, err := IndexedLog(path, base, []byte(secret))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestDepthDoesNotRestOnWhatOthersKept(t *testing.T) {
 		}
 		return d, l.Scanned()
 	}
-	courier, err := IndexedLog(path, base, []byte("the courier's"), false)
+	courier, err := IndexedLog(path, base, []byte("the courier's"))
 	if err != nil {
 		t.Fatal(err)
 	}

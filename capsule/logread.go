@@ -80,6 +80,9 @@ func (l *Log) scan() error {
 			return err
 		}
 		if !l.head.grows() {
+			if l.looks && l.head.Binding == Inline && l.resumeExported() {
+				return nil
+			}
 			return l.convert()
 		}
 		l.whole = dec.offset()
@@ -115,6 +118,8 @@ type scanner struct {
 	batch []found           // not there without what follows
 	held  map[short][]found // those that wait for a parent, by its name: a merge may change the order
 	empty int64             // where the zeros begin that the file ends with
+
+	exported bool // it ends with a manifest
 }
 
 // found is an entry and its row.
@@ -149,6 +154,9 @@ func (s *scanner) run() error {
 				err = reject(PredOrder, f.at, "$", "a head", "entries")
 			}
 		case frameManifest, frameChunk:
+			if s.exported && f.letter == frameManifest {
+				return s.unlinked()
+			}
 			err = reject(PredOrder, f.at, "$", "another frame", "an entry")
 		}
 		if err != nil {

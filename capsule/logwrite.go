@@ -428,8 +428,11 @@ func (l *Log) convertCopy() error {
 		_ = disk.Remove(f.Name())
 		return err
 	}
+	if l.head.Binding == Inline {
+		l.keepExported(source)
+	}
 	_ = l.f.Close() // it was only read
 	l.begun(f)
-	l.source = source
+	l.source, l.copied = source, true
 	return l.scan()
 }

@@ -61,7 +61,7 @@ type engineStore interface {
 func (h *Home) dial(ctx context.Context, existing, look bool) (engineStore, error) {
 	if h.Scheme == "nats" {
 		s, err := nats.Open(ctx, h.remote, nats.Options{Existing: existing, Look: look, Patience: patience,
-			Note: h.Note})
+			Note: h.Note, Aside: h.aside(h.File)})
 		if err != nil {
 			return nil, err
 		}

@@ -38,6 +38,7 @@ const (
 	TrustFile = "trust"
 
 	witnessFile = "seen.db"
+	looksDir    = "looks"
 	StoreEnv    = "PERDURE_STORE"
 )
 

@@ -114,7 +114,18 @@ func (h *Home) openFolder(look bool) (perdure.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir.Open(h.File, dir.Options{Look: look, Trust: trust, Secret: h.secret()})
+	return dir.Open(h.File, dir.Options{Look: look, Trust: trust, Secret: h.secret(), Aside: h.aside(h.File)})
+}
+
+// aside is where who only looks at a store keeps what it derives of it; empty: nowhere, as without a home.
+func (h *Home) aside(store string) string {
+	if abs, err := filepath.Abs(store); err == nil {
+		store = abs
+	}
+	if info, err := os.Stat(h.Dir); h.Dir == "" || err != nil || !info.IsDir() {
+		return ""
+	}
+	return filepath.Join(h.Dir, looksDir, perdure.HashOf([]byte(store)).Short())
 }
 
 // secret is known to this home alone; nil if it has no key.

@@ -6,6 +6,7 @@ package relist
 import (
 	"context"
 	"iter"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -13,25 +14,31 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Lister lists what a store does, with no line behind. It writes nothing. An agent that cannot be folded keeps the
-// line it has: what is wrong with its memory is said by who reads that.
+// Lister lists what a store does, with no line behind. It writes nothing to the store. An agent that cannot be folded
+// keeps the line it has: what is wrong with its memory is said by who reads that.
 type Lister struct {
 	perdure.Lister
 	store perdure.Store
 
 	mu    sync.Mutex
 	known map[perdure.AgentID]derived
+	kept  kept
 }
 
 // derived is the line of an agent as folded at heads.
 type derived struct {
-	heads []perdure.Hash
-	line  perdure.Listing
+	Heads []perdure.Hash
+	Line  perdure.Listing
 }
 
-// Of is the lister of a store that lists by l.
+// Of is the lister of a store that lists by l. If the store has a folder for what is derived (Aside), lines that were
+// long in the making are kept there, and the next to look need not fold those agents again.
 func Of(s perdure.Store, l perdure.Lister) *Lister {
-	return &Lister{Lister: l, store: s, known: map[perdure.AgentID]derived{}}
+	r := &Lister{Lister: l, store: s, known: map[perdure.AgentID]derived{}}
+	if s, ok := s.(interface{ Aside() string }); ok && s.Aside() != "" {
+		r.kept.path = filepath.Join(s.Aside(), "lines")
+	}
+	return r
 }
 
 // List implements perdure.Lister. Those that the index does not have where their names belong come last of their name.
@@ -116,16 +123,20 @@ func (r *Lister) behind(ctx context.Context, f perdure.Filter) (all map[perdure.
 		}
 	}
 	slices.SortFunc(moved, func(a, b perdure.Listing) int { return a.Place().Compare(b.Place()) })
-	return all, moved, ctx.Err()
+	if err = ctx.Err(); err == nil && f.Prefix == "" {
+		r.keep(all)
+	}
+	return all, moved, err
 }
 
 // derive folds an agent, unless it is as it was.
 func (r *Lister) derive(ctx context.Context, id perdure.AgentID) (perdure.Listing, bool) {
 	r.mu.Lock()
+	r.recall()
 	was := r.known[id]
 	r.mu.Unlock()
-	if heads, err := r.store.Heads(ctx, id); err == nil && len(heads) > 0 && slices.Equal(heads, was.heads) {
-		return was.line, true
+	if heads, err := r.store.Heads(ctx, id); err == nil && len(heads) > 0 && slices.Equal(heads, was.Heads) {
+		return was.Line, true
 	}
 	a, err := perdure.Load(ctx, r.store, id)
 	if err != nil {
@@ -134,6 +145,7 @@ func (r *Lister) derive(ctx context.Context, id perdure.AgentID) (perdure.Listin
 	now := derived{a.Heads(), a.Listing(time.Now())}
 	r.mu.Lock()
 	r.known[id] = now
+	r.kept.folded += now.Line.Entries
 	r.mu.Unlock()
-	return now.line, true
+	return now.Line, true
 }

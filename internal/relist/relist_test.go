@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -126,5 +128,55 @@ func TestPagesHaveEachAgentOnceThoughLinesAreBehind(t *testing.T) {
 				t.Errorf("pages of %d list %q, all are %q", limit, paged, all)
 			}
 		}
+	}
+}
+
+// asideStore is a store that was opened to look at.
+type asideStore struct {
+	*store
+	aside string
+}
+
+func (s asideStore) Aside() string { return s.aside }
+
+// TestLinesLongInTheMakingAreKept: the next to look folds no agent that is as it was, and those that changed.
+func TestLinesLongInTheMakingAreKept(t *testing.T) {
+	s, key, agents := filled(t, "a", "b")
+	for i, a := range agents {
+		var drafts []perdure.Draft
+		for range 600 {
+			drafts = append(drafts, perdure.Draft{Body: perdure.Event{Name: "said"}})
+		}
+		entries, next, err := key.Commit(a, time.Now(), drafts...)
+		if err == nil {
+			err = s.Append(t.Context(), a.ID(), a.Heads(), entries...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		agents[i] = next
+	}
+	aside := filepath.Join(t.TempDir(), "home", "looks")
+	look := func(want ...string) int {
+		t.Helper()
+		s.read = 0
+		if got := names(t, relist.Of(asideStore{s, aside}, s.MemStore), perdure.Filter{}); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		return s.read
+	}
+	first, second := look("a 601", "b 601"), look("a 601", "b 601")
+	if first != 2 || second != 0 {
+		t.Errorf("%d and %d memories were read, want 2 and none", first, second)
+	}
+	add(t, s, key, agents[1], perdure.Event{Name: "more"})
+	if n := look("a 601", "b 602"); n != 1 {
+		t.Errorf("%d memories were read, want the one that changed", n)
+	}
+	if err := os.WriteFile(filepath.Join(aside, "lines"), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := look("a 601", "b 602"); n != 2 {
+		t.Errorf("%d memories were read, want both", n)
 	}
 }

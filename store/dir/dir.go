@@ -44,6 +44,7 @@ type Store struct {
 	journal *journal
 	closed  bool
 	looks   bool                     // nothing is written
+	aside   string                   // but for what is derived, and there; empty: nowhere
 	written map[perdure.AgentID]bool // since the index was last brought up to date
 	bell    bell
 	trust   *perdure.Trust
@@ -81,6 +82,9 @@ type Options struct {
 	Secret []byte
 	// only look: nothing in the folder is written, made, merged or removed, and a folder that is not there is an error
 	Look bool
+	// Aside is a folder where who only looks keeps what it derives of long files, for its next look; empty: nowhere. It
+	// is made when it is needed, and can be thrown away.
+	Aside string
 }
 
 // errLooks says that the folder was opened to look at.
@@ -104,7 +108,10 @@ func Open(dir string, o Options) (*Store, error) {
 		s.form = capsule.Binary
 	}
 	err := plainIndex(dir)
-	if s.looks = o.Look; err != nil {
+	if s.looks = o.Look; s.looks {
+		s.aside = o.Aside
+	}
+	if err != nil {
 		// nothing in it is touched
 	} else if s.looks {
 		_, err = os.ReadDir(dir)
@@ -286,6 +293,9 @@ func (s *Store) opened(id perdure.AgentID, a *agent) (*handle, error) {
 			return nil, fmt.Errorf("%w: the index of this folder was wrong about %s; run the command again",
 				perdure.ErrNotFound, a.main)
 		}
+		if s.looks {
+			_ = l.Keep() // it is only an index
+		}
 		h = &handle{Log: l}
 		s.open[id] = h
 	}
@@ -362,7 +372,14 @@ func (s *Store) done(id perdure.AgentID, h *handle) {
 
 // openLog opens a file of the folder, a long one by what is kept of it.
 func (s *Store) openLog(name string) (*capsule.Log, error) {
-	l, err := capsule.IndexedLog(s.path(name), s.rowsOf(name), s.secret, s.looks)
+	if s.looks {
+		aside := ""
+		if s.aside != "" {
+			aside = filepath.Join(s.aside, "rows", name)
+		}
+		return capsule.LookLog(s.path(name), s.rowsOf(name), aside, s.secret)
+	}
+	l, err := capsule.IndexedLog(s.path(name), s.rowsOf(name), s.secret)
 	if err == nil && l.Aside() != "" {
 		s.cut.Store(name, filepath.Base(l.Aside()))
 	}
@@ -379,6 +396,9 @@ func (s *Store) Cut() map[string]string {
 	})
 	return out
 }
+
+// Aside is where who only looks keeps what it derives; empty: nowhere.
+func (s *Store) Aside() string { return s.aside }
 
 // rowsOf is under which name the rows of a file are kept.
 func (s *Store) rowsOf(name string) string { return filepath.Join(s.dir, indexDir, "rows", name) }

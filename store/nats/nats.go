@@ -32,6 +32,7 @@ type Options struct {
 	Limits   perdure.Limits // for entries that are read; zero fields are the defaults
 	Existing bool           // refuse to make a store where there is none
 	Look     bool           // only look: nothing is written, and writing is refused
+	Aside    string         // with Look, a folder for lines of agents that are derived; empty: none
 	Patience time.Duration  // how long a call waits for servers that cannot be reached; zero: DefaultPatience
 	// Note is told that Open waits for servers that cannot be reached, and which did not say how they are set up; nil:
 	// nobody is.
@@ -51,6 +52,7 @@ type Store struct {
 	limits   perdure.Limits
 	patience time.Duration
 	looks    bool
+	aside    string
 	conn     *client.Conn
 	line     line // the connection as it is now
 	streams  streams
@@ -81,6 +83,14 @@ var (
 	_ perdure.Healer  = (*Store)(nil)
 )
 
+// Aside is where who only looks keeps what it derives; empty: nowhere.
+func (s *Store) Aside() string {
+	if !s.looks {
+		return ""
+	}
+	return s.aside
+}
+
 // Open opens the store that a URL names, see Parse, and makes it when there is none. It refuses servers that are too
 // old or do not sync always, a store of which fewer than most servers say that they do, and one of a newer version. If
 // none can be reached, it waits for one, as long as Patience says and for 15 seconds at most.
@@ -94,6 +104,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		limits:   o.Limits,
 		patience: o.Patience,
 		looks:    o.Look,
+		aside:    o.Aside,
 		streams:  streamsOf(name),
 		ended:    make(chan struct{}),
 	}
