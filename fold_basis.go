@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +15,19 @@ import (
 // again.
 type Basis struct {
 	Reads []Assumption `canon:"1,reads"` // made again, in order, when they are stale
-	// how long they hold; none: an hour. Less than 5 seconds counts as these
+	// how long they hold; none: an hour. Less than 5 seconds is refused, and counts as these where it was written before
 	Stale int64  `canon:"2,stale_ms,omitzero"`
 	Call  string `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
+}
+
+// Check refuses a basis that no advisor may name: one that holds for less than 5 seconds would be out of date when it
+// has been looked at. Nil is good.
+func (b *Basis) Check() error {
+	if b == nil || b.Stale <= 0 || b.Stale >= leastStale.Milliseconds() {
+		return nil
+	}
+	return Invalid(fmt.Errorf("stale is %s: what is proposed rests on what was read for at least %s",
+		time.Duration(b.Stale)*time.Millisecond, leastStale))
 }
 
 // Assumption is a read, and what it came to when its advisor relied on it.

@@ -13,7 +13,7 @@ import (
 // the store has already changes nothing. Where the agent counts here, it must count with them (key.trusted); where it
 // does not, it may get more of the same. It returns the agent as it is then, and how many entries were new.
 //
-// What it costs depends on what is new, unless some of it belongs before the snapshot that the agent is loaded from:
+// What it costs depends on what is new, unless some of that belongs before the snapshot that the agent is loaded from,
 // or has no body any more: then the whole memory is folded. What another copy collected arrives without its bodies, if
 // records of collections account for them. It ranges over entries several times.
 func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2[*Entry, error]) (*Agent, int, error) {

@@ -78,11 +78,11 @@ type Node struct {
 	unwatch context.CancelFunc    // ends the watch for them; nil: there is none
 
 	rehearsals map[AgentID]*rehearsal // what forks rehearse with
-	refusals   refusals
-	instance   Key // names this node in claims: its key may be that of other processes, too
+	refusals   known[refusal]         // agents that do not count here because of who vouches for their past
+	instance   Key                    // names this node in claims: its key may be that of other processes, too
 	trusted    atomic.Pointer[trusting]
 	placed     atomic.Pointer[Place] // where the seat of its agents is; nil: not known yet
-	had        seatsKnown            // an earlier seat of agents that have it elsewhere
+	had        known[gone]           // an earlier seat of agents that have it elsewhere
 	urged      atomic.Int64          // the Time of the last TryAgain
 }
 

@@ -84,8 +84,6 @@ func TestALateApprovalIsUsedAfterAnotherLook(t *testing.T) {
 		{after: 2 * time.Hour, price: 10, looks: 2, paid: 1, turns: 3},                  // as it was
 		{after: 2 * time.Hour, price: 20, looks: 2, paid: 0, turns: 3},                  // not as it was
 		{after: 2 * time.Minute, stale: 60_000, price: 20, looks: 2, paid: 0, turns: 3}, // by a bound of its own
-		// a bound too small ends all the same
-		{after: 10 * time.Second, stale: 1, price: 10, looks: 2, paid: 1, turns: 3},
 	} {
 		t.Run(fmt.Sprint(c.after, c.price), func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +103,24 @@ func TestALateApprovalIsUsedAfterAnotherLook(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestABasisThatHoldsTooShortIsRefused: it would be out of date when it has been looked at.
+func TestABasisThatHoldsTooShortIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newMarket(t)
+		s.stale = 4999
+		s.run()
+		for _, b := range bodies(t, s.n.Store, s.id) {
+			if a, ok := b.(perdure.Advice); ok && a.Basis != nil {
+				t.Errorf("advice with a basis of %d ms is recorded", a.Basis.Stale)
+			} else if ok && a.Signal != 0 && strings.Contains(a.Text, "at least 5s") {
+				return
+			}
+		}
+		t.Error("nothing says that the advice was refused")
+	})
 }
 
 // TestWhatChangedIsSaid in the record, of the approval that came to nothing.

@@ -76,6 +76,9 @@ func (w *work) ask(ctx context.Context, adv Advisor, a Agent) (Advice, error) {
 	a.epoch = a.fold.epochAt(*w.n.placed.Load())
 	start := time.Now()
 	advice, err, cause := w.watchAdvice(ctx, adv, &a)
+	if err == nil {
+		err = advice.Basis.Check()
+	}
 	var still stillness
 	switch {
 	case err == nil:

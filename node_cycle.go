@@ -135,12 +135,12 @@ func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c 
 	idle Idle, heads []Hash, err error,
 ) {
 	var w *work
-	was := n.refusals.find(ctx, n, id)
+	was := n.refusal(ctx, id)
 	r := was.why
 	if r == nil {
 		if w, err = n.begin(ctx, id); errors.As(err, &r) && r.Predicate == predTrusted.Name {
 			was.why = r
-			n.refusals.note(id, was)
+			n.refusals.set(id, was, maxRefusals)
 		}
 	}
 	// only somebody's word stands for its past, and it does not count here

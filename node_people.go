@@ -44,10 +44,15 @@ func (ev *Event) wordless() bool {
 
 // Pause keeps an agent from deciding anything until it is resumed. What is under way is cut off where its tool can
 // stop. If the same key has paused it in the same words, and nobody has resumed it since, nothing is written, and the
-// entry is that of then.
+// entry is that of then. An agent that has ended is not paused: Cancel cuts off what it has left under way.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		return Event{Name: "pause", Notice: Pause{Note: note}}, a.living()
+		err := a.living()
+		if err != nil && len(a.fold.Open) > 0 && !a.cancelled() {
+			err = WithHint(fmt.Errorf("%w, and something it began is still open", err),
+				"it goes on with nothing else; what is under way is cut off by perdure end "+a.ID().Short())
+		}
+		return Event{Name: "pause", Notice: Pause{Note: note}}, err
 	})
 }
 

@@ -3,18 +3,11 @@ package perdure
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 )
 
-// refusals are the agents that do not count here because of who vouches for their past. To find that out takes reading
-// all of a memory, so of an agent that is refused again it is believed for a while, as long as heads and trust are the
-// same.
-type refusals struct {
-	mu   sync.Mutex
-	list map[AgentID]refusal
-}
-
+// refusal is that an agent does not count here because of who vouches for its past. To find that out takes reading all
+// of a memory, so of an agent that is refused again it is believed for a while, as long as heads and trust are the same.
 type refusal struct {
 	heads []Hash // when it was judged; nil: nobody looked
 	trust *Trust
@@ -29,13 +22,11 @@ const (
 	refusalHolds = 10 * time.Minute
 )
 
-// find is the refusal of an agent, if it still holds; else one without a reason, with what it would have to be judged
+// refusal is the refusal of an agent, if it still holds; else one without a reason, with what it would have to be judged
 // by: the trust of now, and of an agent that was refused before its heads.
-func (r *refusals) find(ctx context.Context, n *Node, id AgentID) refusal {
+func (n *Node) refusal(ctx context.Context, id AgentID) refusal {
 	now := refusal{trust: n.trust(), until: time.Now().Add(refusalHolds)}
-	r.mu.Lock()
-	was, ok := r.list[id]
-	r.mu.Unlock()
+	was, ok := n.refusals.get(id)
 	if !ok {
 		return now
 	}
@@ -48,23 +39,4 @@ func (r *refusals) find(ctx context.Context, n *Node, id AgentID) refusal {
 	}
 	now.heads = heads
 	return now
-}
-
-// note remembers a refusal.
-func (r *refusals) note(id AgentID, was refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.list == nil || len(r.list) >= maxRefusals {
-		r.list = map[AgentID]refusal{}
-	}
-	r.list[id] = was
-}
-
-// forget drops what is known of an agent to which something has come; zero: of all.
-func (r *refusals) forget(id AgentID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if delete(r.list, id); id.IsZero() {
-		clear(r.list)
-	}
 }

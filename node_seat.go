@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -55,28 +54,6 @@ type gone struct {
 // maxSeatsKnown is of how many agents a node remembers whether their seat was here: to find out takes all of memory.
 const maxSeatsKnown = 10_000
 
-// seatsKnown is of which agents a node has found out whether their seat was here.
-type seatsKnown struct {
-	mu sync.Mutex
-	of map[AgentID]gone
-}
-
-func (k *seatsKnown) get(id AgentID, claim Hash) (had, known bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	g, ok := k.of[id]
-	return g.had, ok && g.claim == claim
-}
-
-func (k *seatsKnown) set(id AgentID, g gone) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.of == nil || len(k.of) >= maxSeatsKnown {
-		k.of = map[AgentID]gone{}
-	}
-	k.of[id] = g
-}
-
 // left reports whether the seat of the agent was in this store, and is in another now: it goes on there, and to go on
 // here as well would have two places think, and do what can be repeated. A seat that was never handed over was nowhere
 // else.
@@ -86,8 +63,8 @@ func (w *work) left(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	claim := f.Seats[0].Claim
-	if had, known := w.n.had.get(w.a.ID(), claim); known {
-		return had, nil
+	if was, known := w.n.had.get(w.a.ID()); known && was.claim == claim {
+		return was.had, nil
 	}
 	had := false
 	for e, err := range Backwards(ctx, w.n.Store, w.a.ID(), nil) {
@@ -98,7 +75,7 @@ func (w *work) left(ctx context.Context) (bool, error) {
 			break
 		}
 	}
-	w.n.had.set(w.a.ID(), gone{claim, had})
+	w.n.had.set(w.a.ID(), gone{claim, had}, maxSeatsKnown)
 	return had, nil
 }
 

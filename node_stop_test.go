@@ -109,7 +109,6 @@ func TestAPersonStopsAnAgentAtWork(t *testing.T) {
 	}
 }
 
-// What is told while a tool that cannot be stopped runs is not followed by anything decided without it.
 // The advisor of a copy ends the agent while something is under way where the seat is. Nobody said to stop that: it is
 // done, and its outcome is known. Nothing new begins.
 func TestTheEndThatACopysAdvisorProposedCutsNothingOff(t *testing.T) {
@@ -443,6 +442,12 @@ func TestAPersonStopsWhatGoesOnBesideTheEndOfACopy(t *testing.T) {
 			if err := store.Put(context.Background(), id, ends...); err != nil {
 				t.Error(err)
 			}
+			_, err := m.Pause(context.Background(), id, "")
+			var hint *perdure.Hint
+			if !errors.Is(err, perdure.ErrTerminated) || !errors.As(err, &hint) ||
+				!strings.Contains(hint.Do, "perdure end") {
+				t.Errorf("a pause beside the end: got %v, want it refused with what to do", err)
+			}
 			if _, err := m.Cancel(context.Background(), id, "stop it"); err != nil {
 				t.Error(err)
 			}
@@ -450,6 +455,9 @@ func TestAPersonStopsWhatGoesOnBesideTheEndOfACopy(t *testing.T) {
 		run(t, n, id)
 		if out := outcomes(t, store, id); len(out) > 0 && out[0].Signal == perdure.OK {
 			t.Errorf("%+v: nobody could stop it", out)
+		}
+		if _, err := m.Pause(context.Background(), id, ""); !errors.Is(err, perdure.ErrTerminated) {
+			t.Errorf("got error %v: want it said that it has ended", err)
 		}
 		if _, err := m.Cancel(context.Background(), id, "again"); !errors.Is(err, perdure.ErrTerminated) {
 			t.Errorf("got error %v: want it said once", err)

@@ -73,18 +73,31 @@ func (f *Fold) planAsks(c *Capabilities, t Time, rest *Idle) Step {
 func (f *Fold) askedAgain(i int) int {
 	q := &f.Asks[i]
 	for j := range f.Asks {
-		if o := &f.Asks[j]; j != i && !q.Advice.IsZero() && o.Advice == q.Advice && o.Index == q.Index {
+		if o := &f.Asks[j]; j != i && !q.Advice.IsZero() && o.Advice == q.Advice && o.Index == q.Index && f.same(q, o) {
 			return j
 		}
 	}
 	return -1
 }
 
+// same reports whether two questions are about the same action: a decision may name another than was proposed.
+func (f *Fold) same(q, o *Asking) bool {
+	what := func(a Action) Hash {
+		is, ok := f.whatIs(a)
+		if !ok {
+			is, _ = effectDigest(f.Agent, Hash{}, a) // it was written, so that it can be
+		}
+		return is
+	}
+	return what(q.Action) == what(o.Action)
+}
+
 // askedTwice is the note of a question that was answered where it was asked first.
 const askedTwice = "asked twice: it is done once, as the other question about it was answered"
 
-// doneAlready is the note of a question that a copy asked about what was approved and done elsewhere.
-const doneAlready = "asked in a copy: it was approved where it was asked first, and done there"
+// doneAlready is the note of a question that a copy asked about what was approved elsewhere. What came of it is told
+// by its own outcome.
+const doneAlready = "asked in a copy: it was approved where it was asked first, and decided there"
 
 // refusedByPerson is the note of what a person refused, before their own words.
 const refusedByPerson = "refused by a person"

@@ -220,7 +220,7 @@ func (r *recheckArgs) basis(id string) (*perdure.Basis, error) {
 	for _, x := range calls {
 		b.Reads = append(b.Reads, perdure.Assumption{Read: x})
 	}
-	return b, nil
+	return b, b.Check()
 }
 
 // recheckCall is a basis as the call that named it.

@@ -231,7 +231,7 @@ func (r *Ran) lacks() (what, hint string) {
 
 // addAdvisor says what to do where there is no advisor: another home would not have the agents of this one.
 func (h *Home) addAdvisor() string {
-	return strings.Replace(view.AddAdvisor, NodeFileName, filepath.Join(h.Dir, NodeFileName), 1)
+	return view.AddAdvisor(filepath.Join(h.Dir, NodeFileName))
 }
 
 // patientFor is how long RunPatiently waits for one attempt at most: who is told to come back later than that does.

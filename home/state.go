@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/perdure/perdure"
@@ -24,9 +25,32 @@ func (t *Typed) Value() ([]byte, error) {
 	f := t.of.Fold()
 	value, err := t.all.StateAs(f.Intent.StateSchema, f.Vars, t.Schema)
 	if err != nil {
-		return nil, fmt.Errorf("state of %s: %w", view.Called(t.of), err)
+		err = fmt.Errorf("state of %s: %w", view.Called(t.of), err)
 	}
-	return value, nil
+	if err != nil && len(f.Vars) == 0 {
+		err = perdure.WithHint(fmt.Errorf("%w; nothing of it is set yet", err),
+			"the agent sets it as it works; or set what is required: perdure edit "+view.Callable(t.of)+
+				" --set NAME=VALUE")
+	}
+	return value, err
+}
+
+// Moved is the state as JSON after UpgradeState, or the error that this would return. One of which nothing is set yet
+// moves as it is.
+func (t *Typed) Moved() ([]byte, error) {
+	f := t.of.Fold()
+	if f.Ended != nil {
+		return nil, fmt.Errorf("upgrade the state of agent %s: %w", t.of.ID().Short(), perdure.ErrTerminated)
+	}
+	if to := perdure.Hash(t.Schema.ID()); to != f.Intent.StateSchema {
+		if _, err := t.all.MoveState(f.Intent.StateSchema, to, maps.Clone(f.Vars)); err != nil {
+			return nil, fmt.Errorf("upgrade the state of agent %s: %w", t.of.ID().Short(), err)
+		}
+	}
+	if len(f.Vars) == 0 {
+		return []byte("{}"), nil
+	}
+	return t.JSON()
 }
 
 // JSON is the state as JSON.
@@ -92,6 +116,7 @@ type Upgraded struct {
 	Seq     int64           `json:"seq,omitempty"`
 
 	called, of string
+	unset      bool // nothing of the state is set yet
 }
 
 // String says it in a line.
@@ -100,7 +125,11 @@ func (u *Upgraded) String() string {
 	if u.Seq > 0 {
 		when = fmt.Sprintf("now (seq %d)", u.Seq)
 	}
-	return fmt.Sprintf("%s: its state is of %s version %d %s", u.called, u.of, u.Version, when)
+	text := fmt.Sprintf("%s: its state is of %s version %d %s", u.called, u.of, u.Version, when)
+	if u.unset {
+		text += "; nothing of it is set yet"
+	}
+	return text
 }
 
 // UpgradeState moves an agent to a version of the schema of its state, as TypedState found it. With keep the home keeps
@@ -108,12 +137,6 @@ func (u *Upgraded) String() string {
 func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.AgentID, to *Typed, keep bool) (*Upgraded,
 	error) {
 	hash := perdure.Hash(to.Schema.ID())
-	if keep && h.Dir != "" {
-		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")
-		if err := h.Keep(path, to.Schema.JSON()); err != nil {
-			return nil, err
-		}
-	}
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return nil, err
@@ -126,8 +149,14 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 	if err != nil {
 		return nil, err
 	}
+	if keep && h.Dir != "" {
+		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")
+		if err := h.Keep(path, to.Schema.JSON()); err != nil {
+			return nil, err
+		}
+	}
 	r := &Upgraded{Agent: id, Schema: to.Schema.ID(), Version: to.Schema.Version(), called: view.Called(to.of),
-		of: to.Schema.Name()}
+		of: to.Schema.Name(), unset: len(to.of.Fold().Vars) == 0}
 	if e != nil {
 		r.Entry, r.Seq = e.Name, e.Seq
 	}

@@ -136,7 +136,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 		if c.Node == s.Node.Key.Key() && v.Ended == nil {
 			out.Lacks = c.Note
 			if c.What == phase.Advisor("") {
-				out.Lacks = s.typed(view.AddAdvisor)
+				out.Lacks = s.typed(view.AddAdvisor(home.NodeFileName))
 			}
 		}
 	}

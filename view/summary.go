@@ -284,8 +284,8 @@ func EndText(e *perdure.Ending, by string) string {
 	return "was ended by " + InLine(by) + ": " + note
 }
 
-// AddAdvisor is what to do where there is no advisor.
-const AddAdvisor = "write advisor: anthropic:MODEL into node.yaml"
+// AddAdvisor is what to do where there is no advisor, about a node.yaml.
+func AddAdvisor(file string) string { return "write advisor: anthropic:MODEL into " + file }
 
 // LastFailure is what kept an agent's advisor from answering last, in the words of whoever was asked.
 func LastFailure(a *perdure.Agent) string {

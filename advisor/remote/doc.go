@@ -90,7 +90,7 @@
 //	    "text":    {"type": "string", "description": "the reasoning, for people"},
 //	    "model":   {"type": "string"},
 //	    "recheck": {"type": "array", "maxItems": 64, "items": {"type": "object"}, "description": "reads (tool, args) the actions rest on, made again before a late decision; if one comes to something else, nothing is done and the advisor is asked again"},
-//	    "stale":   {"type": "string", "description": "how long they hold, such as 10m; absent: 1h"},
+//	    "stale":   {"type": "string", "description": "how long they hold, such as 10m, at least 5s; absent: 1h"},
 //	    "summary": {"type": "string", "description": "stands for everything up to now"},
 //	    "usage":   {"type": "object", "additionalProperties": false, "properties": {
 //	      "in": {"type": "integer", "minimum": 0}, "out": {"type": "integer", "minimum": 0}, "cached": {"type": "integer", "minimum": 0}, "cost": {"type": "integer", "minimum": 0, "description": "millionths of a US dollar"}

@@ -368,7 +368,8 @@ func TestAdviceIsDecodedStrictly(t *testing.T) {
 		`{"actions":[{"delegate":{}}]}`:                                                          "goal is missing",
 		`{"usage":{"in":-1}}`:                                                                    "$.usage.in",
 		`{"usage":{"in":18446744073709551615}}`:                                                  "$.usage.in",
-		`{"stale":"1h"}`:                                                                         "name the reads",
+		`{"stale":"4s","recheck":[{"tool":"t"}]}`:                                                "at least 5s",
+		`{"stale":"1h"}`: "name the reads",
 		`{"recheck":[{"tool":"a"},{}]}`: "$.recheck[1]: " +
 			"tool is missing",
 		`{"recheck":[` + strings.Repeat(`{"tool":"a"},`, 64) + `{"tool":"a"}]}`: "at most 64",

@@ -14,7 +14,7 @@
 //	      - execute: {tool: files.stat, args: {path: old.html}}
 //	    text: keeping what was found                   # the reasoning, for people
 //	    recheck: [{tool: files.read, args: {path: a}}] # what it rests on, read again if it is decided late;
-//	    stale: 10m                                     # later than this; absent: 1h. Not as it was: nothing is done
+//	    stale: 10m                                     # later than this, at least 5s; absent: 1h. Not as it was: nothing done
 //	  - text: "which page next?"                       # without an action: said to people, and their answer waited for
 //	    as: heard                                      # results.heard.result.say
 //	  - sleep: {on: check}

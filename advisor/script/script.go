@@ -160,7 +160,7 @@ func readTurn(i action.Item, failed *error) turn {
 	}
 	t.text, _ = o.Get("text")
 	o.Get("recheck")
-	o.Get("stale")
+	o.Stale()
 	if do, ok := o.Get("do"); ok {
 		t.actions, ok = do.V.([]action.Item)
 		if !ok || len(t.actions) == 0 || len(t.actions) > action.MaxActions {

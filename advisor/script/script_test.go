@@ -468,6 +468,7 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		"repeat -1":            {"turns:\n  - repeat: -1\n    end: {}\n", "repeat"},
 		"repeat text":          {"turns:\n  - repeat: often\n    end: {}\n", "repeat is text"},
 		"bad name":             {"turns:\n  - as: a-b\n    end: {}\n", "as is"},
+		"too short a stale":    {"turns:\n  - end: {}\n    recheck: [{tool: a}]\n    stale: 4s\n", "line 4: stale is 4s"},
 		"do and action":        {"turns:\n  - do: [{end: {}}]\n    end: {}\n", "unknown field"},
 		"empty do":             {"turns:\n  - do: []\n", "do is a list"},
 		"call is ours":         {"turns:\n  - execute: {tool: a, call: mine}\n", "call is not"},

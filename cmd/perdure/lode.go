@@ -321,7 +321,8 @@ func lodeStateCommand() *cobra.Command {
 				return err
 			}
 			if *file == "" {
-				return printState(c, t)
+				text, err := t.JSON()
+				return printState(c, text, err)
 			}
 			b, err := t.Vein(parent)
 			if err != nil {
@@ -334,8 +335,7 @@ func lodeStateCommand() *cobra.Command {
 }
 
 // printState prints the state of an agent as its schema has it.
-func printState(c *cobra.Command, t *home.Typed) error {
-	text, err := t.JSON()
+func printState(c *cobra.Command, text []byte, err error) error {
 	if err == nil {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
 	}
@@ -367,7 +367,8 @@ func lodeUpgradeCommand() *cobra.Command {
 				return fmt.Errorf("upgrade the %w", err)
 			}
 			if *dry {
-				return printState(c, t)
+				text, err := t.Moved()
+				return printState(c, text, err)
 			}
 			r, err := h.UpgradeState(ctx, s, a.ID(), t, *name != "")
 			if err != nil {

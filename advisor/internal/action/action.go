@@ -67,9 +67,18 @@ func (o *Object) call(i Item) perdure.Execute {
 	return in.execute()
 }
 
+// Stale reads how long what proposals rest on holds, in milliseconds; 0: it is not said.
+func (o *Object) Stale() int64 {
+	b := &perdure.Basis{Stale: o.millis("stale")}
+	if err := b.Check(); err != nil {
+		o.Fail(o.Fields["stale"].Errorf("%v", err))
+	}
+	return b.Stale
+}
+
 // Basis reads what proposals rest on: recheck, and how long that holds, stale.
 func (o *Object) Basis() *perdure.Basis {
-	b := perdure.Basis{Stale: o.millis("stale")}
+	b := perdure.Basis{Stale: o.Stale()}
 	for _, x := range List(o, "recheck", o.call) {
 		b.Reads = append(b.Reads, perdure.Assumption{Read: x})
 	}
