@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,7 +18,7 @@ import (
 // MCPConfig is an MCP server as a command line or a configuration file names it.
 //
 //	notes: npx -y @modelcontextprotocol/server-filesystem "/srv/my notes"
-//	forge: {url: https://forge.example/mcp, headers: {Authorization: "secret:FORGE_AUTH"}}
+//	forge: {url: https://forge.example/mcp, headers: {Authorization: "Bearer secret:FORGE_TOKEN"}}
 //	issues: {command: [issue-server, --read-only], dir: /srv, env: {LEVEL: debug, TOKEN: "secret:ISSUE_TOKEN"}}
 type MCPConfig struct {
 	Command []string          `yaml:"command"` // in a file also as one line
@@ -98,12 +100,20 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 		if err != nil {
 			return nil, fmt.Errorf("MCP server %s: env %s: %w", name, k, err)
 		}
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+			return nil, fmt.Errorf("MCP server %s: env %q cannot be set: a name has no =, and neither it nor its value "+
+				"has a NUL", name, k)
+		}
 		m.Env = append(m.Env, k+"="+v)
 	}
 	for k, v := range c.Headers {
 		v, err := plainValue(ctx, v, s, given)
 		if err != nil {
 			return nil, fmt.Errorf("MCP server %s: header %s: %w", name, k, err)
+		}
+		if !token.MatchString(k) || strings.ContainsFunc(v, unicode.IsControl) {
+			return nil, fmt.Errorf("MCP server %s: header %q cannot be sent: a name is letters, digits and hyphens, and "+
+				"a value is one line", name, k)
 		}
 		if m.Header == nil {
 			m.Header = http.Header{}
@@ -113,20 +123,26 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 	return m, nil
 }
 
-// plainValue is a value of a configuration, or the secret it stands for, which is noted as given.
+// token is how the name of a header is spelled.
+var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// plainValue is a value of a configuration with secrets in the place of references to them, as in "Bearer secret:NAME".
+// They are noted as given.
 func plainValue(ctx context.Context, text string, s Secrets, given SecretMap) (string, error) {
-	name, ok := strings.CutPrefix(text, "secret:")
-	if !ok {
-		return text, nil
+	get := func(ctx context.Context, name string) (string, error) {
+		if s == nil {
+			return "", fmt.Errorf("%s: %w: this node has no secrets", name, ErrUnknownSecret)
+		}
+		v, err := s.Secret(ctx, name)
+		if err == nil {
+			given[name] = v
+		}
+		return v, err
 	}
-	if s == nil {
-		return "", fmt.Errorf("%s: %w: this node has no secrets", name, ErrUnknownSecret)
+	if name, ok := strings.CutPrefix(text, reference); ok && !strings.Contains(name, " ") {
+		return get(ctx, name)
 	}
-	v, err := s.Secret(ctx, name)
-	if err == nil {
-		given[name] = v
-	}
-	return v, err
+	return resolveText(ctx, text, get)
 }
 
 // words parts a command as a shell does: by spaces, except where they are quoted. It knows no variables and no

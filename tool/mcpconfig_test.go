@@ -40,7 +40,7 @@ line: serve "my notes"
 url: https://example.org/mcp
 parts: {command: serve --x 'a b', dir: /srv, env: {B: "2", A: "secret:TOKEN"}}
 list: {command: [serve, a b]}
-far: {url: "https://example.org/mcp", headers: {authorization: "secret:TOKEN", x-kind: plain}}
+far: {url: "https://example.org/mcp", headers: {authorization: "secret:TOKEN", x-kind: "Bearer secret:TOKEN"}}
 `
 	var all map[string]MCPConfig
 	if err := yaml.Unmarshal([]byte(file), &all); err != nil {
@@ -58,7 +58,7 @@ far: {url: "https://example.org/mcp", headers: {authorization: "secret:TOKEN", x
 			Env: []string{"PATH", "HOME", "A=hidden", "B=2"}},
 		"list": {Command: []string{"serve", "a b"}},
 		"far": {URL: "https://example.org/mcp", Header: http.Header{"Authorization": {"hidden"},
-			"X-Kind": {"plain"}}},
+			"X-Kind": {"Bearer hidden"}}},
 	}
 	got := map[string]server{}
 	for name, c := range all {
@@ -75,14 +75,20 @@ far: {url: "https://example.org/mcp", headers: {authorization: "secret:TOKEN", x
 
 func TestServersThatCannotBeAreRefused(t *testing.T) {
 	for file, want := range map[string]string{
-		`s: {command: a, url: "https://b"}`:           "its command or its url",
-		`s: {}`:                                       "its command or its url",
-		`s: {url: "https://b", env: {A: b}}`:          "a url takes headers",
-		`s: {command: a, headers: {A: b}}`:            "a command takes env",
-		`s: {command: a, env: {A: "secret:NOWHERE"}}`: "unknown secret",
-		`s: {comand: a}`:                              "there is no field comand",
-		`s: 'a "b'`:                                   "has an unclosed quotation mark",
-		`s: ''`:                                       "want a command or a URL",
+		`s: {command: a, url: "https://b"}`:                            "its command or its url",
+		`s: {}`:                                                        "its command or its url",
+		`s: {url: "https://b", env: {A: b}}`:                           "a url takes headers",
+		`s: {command: a, headers: {A: b}}`:                             "a command takes env",
+		`s: {command: a, env: {A: "secret:NOWHERE"}}`:                  "unknown secret",
+		`s: {command: a, env: {"A=B": c}}`:                             "cannot be set",
+		`s: {command: a, env: {"": c}}`:                                "cannot be set",
+		`s: {command: a, env: {A: "b\0"}}`:                             "cannot be set",
+		`s: {url: "https://b", headers: {"A B": c}}`:                   "cannot be sent",
+		`s: {url: "https://b", headers: {A: "b\nc"}}`:                  "cannot be sent",
+		`s: {url: "https://b", headers: {A: "Bearer secret:NOWHERE"}}`: "unknown secret",
+		`s: {comand: a}`:                                               "there is no field comand",
+		`s: 'a "b'`:                                                    "has an unclosed quotation mark",
+		`s: ''`:                                                        "want a command or a URL",
 	} {
 		var all map[string]MCPConfig
 		err := yaml.Unmarshal([]byte(file), &all)

@@ -125,7 +125,7 @@ func (g *givenSecrets) resolve(ctx context.Context, args perdure.Data) (perdure.
 		if failed != nil {
 			return s
 		}
-		s, failed = g.resolveText(ctx, s)
+		s, failed = resolveText(ctx, s, g.get)
 		return s
 	})
 	if failed != nil || !changed {
@@ -138,7 +138,7 @@ func (g *givenSecrets) resolve(ctx context.Context, args perdure.Data) (perdure.
 const reference = "secret:"
 
 // resolveText puts values in the place of the references in a text.
-func (g *givenSecrets) resolveText(ctx context.Context, s string) (string, error) {
+func resolveText(ctx context.Context, s string, get func(context.Context, string) (string, error)) (string, error) {
 	var out strings.Builder
 	for {
 		i := strings.Index(s, reference)
@@ -152,7 +152,7 @@ func (g *givenSecrets) resolveText(ctx context.Context, s string) (string, error
 			s = s[end:]
 			continue
 		}
-		value, err := g.get(ctx, name)
+		value, err := get(ctx, name)
 		if err != nil {
 			return "", err
 		}
