@@ -15,7 +15,7 @@ import (
 // again.
 type Basis struct {
 	Reads []Assumption `canon:"1,reads"` // made again, in order, when they are stale
-	// how long they hold; none: an hour. Less than 5 seconds is refused, and counts as these where it was written before
+	// how long they hold; none: an hour. Less than 5 seconds counts as these: it is written no more
 	Stale int64  `canon:"2,stale_ms,omitzero"`
 	Call  string `canon:"3,call,omitzero,verbatim"` // the model's own id of the call that named them
 }

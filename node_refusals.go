@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// refusal is that an agent does not count here because of who vouches for its past. To find that out takes reading all
-// of a memory, so of an agent that is refused again it is believed for a while, as long as heads and trust are the same.
+// refusal is that an agent does not count here because of who vouches for its past. To find that out takes reading
+// all of a memory, so of an agent that is refused again it is believed for a while, as long as heads and trust are the
+// same.
 type refusal struct {
 	heads []Hash // when it was judged; nil: nobody looked
 	trust *Trust
@@ -22,8 +23,8 @@ const (
 	refusalHolds = 10 * time.Minute
 )
 
-// refusal is the refusal of an agent, if it still holds; else one without a reason, with what it would have to be judged
-// by: the trust of now, and of an agent that was refused before its heads.
+// refusal is the refusal of an agent, if it still holds; else one without a reason, with what it would have to be
+// judged by: the trust of now, and of an agent that was refused before its heads.
 func (n *Node) refusal(ctx context.Context, id AgentID) refusal {
 	now := refusal{trust: n.trust(), until: time.Now().Add(refusalHolds)}
 	was, ok := n.refusals.get(id)

@@ -101,8 +101,8 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 			return nil, fmt.Errorf("MCP server %s: env %s: %w", name, k, err)
 		}
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return nil, fmt.Errorf("MCP server %s: env %q cannot be set: a name has no =, and neither it nor its value "+
-				"has a NUL", name, k)
+			return nil, fmt.Errorf("MCP server %s: env %q cannot be set: a name has no =, and neither it nor its "+
+				"value has a NUL", name, k)
 		}
 		m.Env = append(m.Env, k+"="+v)
 	}
@@ -112,8 +112,8 @@ func (c MCPConfig) Server(ctx context.Context, name string, s Secrets) (*MCP, er
 			return nil, fmt.Errorf("MCP server %s: header %s: %w", name, k, err)
 		}
 		if !token.MatchString(k) || strings.ContainsFunc(v, unicode.IsControl) {
-			return nil, fmt.Errorf("MCP server %s: header %q cannot be sent: a name is letters, digits and hyphens, and "+
-				"a value is one line", name, k)
+			return nil, fmt.Errorf("MCP server %s: header %q cannot be sent: a name is letters, digits and hyphens, "+
+				"and a value is one line", name, k)
 		}
 		if m.Header == nil {
 			m.Header = http.Header{}
