@@ -502,6 +502,14 @@ func (l *Log) Heads() []perdure.Hash {
 	return slices.Clone(l.heads.all())
 }
 
+// CopyTo writes the file as far as it is whole, whatever somebody is writing to its end meanwhile.
+func (l *Log) CopyTo(w io.Writer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.Copy(w, io.NewSectionReader(l.f, 0, l.whole))
+	return err
+}
+
 // Len is how many entries there are.
 func (l *Log) Len() int {
 	l.mu.Lock()

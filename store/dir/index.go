@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -326,8 +325,8 @@ func (s *Store) copyTo(ctx context.Context, path string) error {
 		return err
 	}
 	for _, id := range ids {
-		err := s.with(ctx, "copy", id, !s.looks, func(l *capsule.Log) error {
-			return copyFile(l.Path(), filepath.Join(path, filepath.Base(l.Path())))
+		err := s.with(ctx, "copy", id, false, func(l *capsule.Log) error {
+			return copyFile(l, filepath.Join(path, filepath.Base(l.Path())))
 		})
 		if err != nil && !errors.Is(err, perdure.ErrNotFound) {
 			return err
@@ -336,18 +335,13 @@ func (s *Store) copyTo(ctx context.Context, path string) error {
 	return disk.Sync(path)
 }
 
-// copyFile copies a file durably.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
+// copyFile copies what is whole of a file, durably.
+func copyFile(l *capsule.Log, to string) error {
 	out, err := disk.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(out, in); err == nil {
+	if err = l.CopyTo(out); err == nil {
 		err = out.Sync()
 	}
 	if cerr := out.Close(); err == nil {

@@ -151,3 +151,36 @@ func TestABackupIsThereWhenItIsComplete(t *testing.T) {
 		t.Errorf("left of a backup that was stopped: %v, %v", left, err)
 	}
 }
+
+// TestABackupHasNoHalfOfAnEntry: whoever only looks cannot keep others from writing meanwhile, and nobody waits for one
+// that was stopped in the middle of a write.
+func TestABackupHasNoHalfOfAnEntry(t *testing.T) {
+	for _, looks := range []bool{true, false} {
+		l := newLong(t, false)
+		file := l.file("*.agent")
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+		if err == nil {
+			_, err = f.Write(whole[len(whole)-300 : len(whole)-100]) // as much of an entry as was written by now
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.open(Options{Look: looks})
+		to := filepath.Join(t.TempDir(), "backup")
+		if err := s.Backup(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+		l.close(s)
+		got, err := os.ReadFile(filepath.Join(to, filepath.Base(file)))
+		if err != nil || !bytes.Equal(got, whole) {
+			t.Errorf("looks %v: %d bytes, want the %d that are whole; %v", looks, len(got), len(whole), err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
