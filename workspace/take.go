@@ -253,16 +253,17 @@ func (t *taker) replace(ctx context.Context, a *agentRow, path string, base perd
 // count notes whether a path may have several current versions: in one memory, or in those that began for one scope and
 // tier.
 func (t *taker) count(ctx context.Context, a *agentRow, path string) error {
-	const place = "(SELECT ?1 UNION SELECT b.id FROM agent a JOIN agent b ON b.kind=a.kind AND b.scope=a.scope AND " +
-		"b.tier=a.tier WHERE a.id=?1 AND a.tier<>'')"
-	const current = " FROM version WHERE agent IN " + place + " AND path=?2 AND current=1"
+	const place = "(SELECT ?1 AS id UNION SELECT b.id FROM agent a JOIN agent b ON b.kind=a.kind AND b.scope=a.scope " +
+		"AND b.tier=a.tier WHERE a.id=?1 AND a.tier<>'')"
+	const current = "SELECT 1 FROM version WHERE path=?2 AND current=1 AND agent "
 	var n int
-	err := t.tx.QueryRowContext(ctx, "SELECT count(*)"+current, a.id, path).Scan(&n)
+	err := t.tx.QueryRowContext(ctx, "SELECT count(*) FROM ("+current+"IN "+place+" LIMIT 2)", a.id, path).Scan(&n)
 	switch {
 	case err != nil:
 		return err
 	case n > 1:
-		return t.exec(ctx, "INSERT OR IGNORE INTO beside SELECT agent, path"+current, a.id, path)
+		return t.exec(ctx, "INSERT OR IGNORE INTO beside SELECT p.id, ?2 FROM "+place+" p WHERE EXISTS ("+current+
+			"=p.id)", a.id, path)
 	}
 	return t.exec(ctx, "DELETE FROM beside WHERE agent IN "+place+" AND path=?2", a.id, path)
 }

@@ -349,8 +349,8 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	for _, v := range current {
 		doc.Base = append(doc.Base, v.entry)
 	}
-	if len(doc.Base) > maxBase {
-		doc.Base = doc.Base[:maxBase] // what is left is replaced by the next
+	if len(doc.Base) > MaxBase {
+		doc.Base = doc.Base[:MaxBase] // what is left is replaced by the next
 	}
 	if len(living) > 0 { // what nobody says stays as it is
 		was := living[0]
@@ -397,8 +397,8 @@ func (r *Reader) keepsSealed(path string, d *Draft, living []*version) error {
 	return nil
 }
 
-// maxBase is how many versions one can replace.
-const maxBase = 64
+// MaxBase is how many versions one replaces, of those that stand beside each other: the first that Read names.
+const MaxBase = 16
 
 // normal are words in the one form that texts have.
 func normal(words []string) []string {

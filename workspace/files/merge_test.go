@@ -93,6 +93,37 @@ func scribble(r *rand.Rand, base []string, who string) (lines, wrote []string) {
 	return lines, wrote
 }
 
+// However many versions stand beside each other, a text has so many of them, and those that follow once they are one.
+func TestManyVersionsComeByAndBy(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("agents/coder/a.md", "a\n")
+	texts := make([]string, workspace.MaxBase+7)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("version-%d-\n", i)
+	}
+	p.twice("agents/coder/a.md", texts[0], texts[1:]...)
+	seen := map[string]bool{}
+	for _, left := range []int{len(texts) - workspace.MaxBase, 0} {
+		p.sync()
+		is := p.texts()["a.md"]
+		for _, text := range texts {
+			seen[text] = seen[text] || strings.Contains(is, text)
+		}
+		p.still()
+		p.save("a.md", fmt.Sprintf("settled, but for %d\n", left))
+		p.sync()
+		if got := len(p.read("agents/coder/a.md").Beside); got != left {
+			t.Fatalf("%d versions are left beside it, want %d", got, left)
+		}
+	}
+	for _, text := range texts {
+		if !seen[text] {
+			t.Errorf("%q was in no text", text)
+		}
+	}
+}
+
 func TestVersionsBesideEachOtherAreBothShown(t *testing.T) {
 	t.Parallel()
 	l := lineage{}

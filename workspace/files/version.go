@@ -34,7 +34,7 @@ func (d *document) read(ctx context.Context) (*reading, error) {
 	}
 	l := lineage{reader: d.f.Reader, known: map[perdure.Hash]*workspace.Document{doc.Version: doc}}
 	heads := []*workspace.Document{doc}
-	for _, name := range doc.Beside {
+	for _, name := range doc.Beside[:min(len(doc.Beside), workspace.MaxBase-1)] { // those that follow come after these
 		one, err := l.version(ctx, name)
 		if err != nil {
 			return nil, err

@@ -158,13 +158,17 @@ func (p *person) write(path, text string) *workspace.Document {
 	return d
 }
 
-// twice writes a document in two copies of the memory at once.
-func (p *person) twice(path, one, other string) {
+// twice writes a document in as many copies of the memory, at once, as there are texts.
+func (p *person) twice(path, one string, others ...string) {
 	p.w.t.Helper()
-	v := p.w.copy(new(perdure.MemStore))
-	v.person(0).write(path, other)
+	var apart []*perdure.Entry
+	for _, text := range others {
+		v := p.w.copy(new(perdure.MemStore))
+		v.person(0).write(path, text)
+		apart = append(apart, v.entries()...)
+	}
 	p.write(path, one)
-	if err := p.w.store.Put(p.w.t.Context(), p.w.agent.ID(), v.entries()...); err != nil {
+	if err := p.w.store.Put(p.w.t.Context(), p.w.agent.ID(), apart...); err != nil {
 		p.w.t.Fatal(err)
 	}
 }
