@@ -65,7 +65,7 @@ func TestNothingReadsAllDocumentsOfTwins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ix.Close() }()
-	on := []shelf{{row: 1, twins: []int64{2}}, {row: 2, twins: []int64{1}}}
+	on := []shelf{{row: 1, twins: []int64{1, 2}}, {row: 2, twins: []int64{1, 2}}}
 	current := isCurrent(on, "v") + " AND "
 	for _, text := range []string{
 		selection(on, numberedRows, current+changedSince), selection(on, numberedRows, current+linkedTo),
@@ -77,6 +77,25 @@ func TestNothingReadsAllDocumentsOfTwins(t *testing.T) {
 			if strings.Contains(got+";", all) {
 				t.Errorf("%s\ngot  %s", text, got)
 			}
+		}
+	}
+}
+
+// However many homes have met, what is asked of their memories is something SQLite answers.
+func TestManyMemoriesAreOnePlace(t *testing.T) {
+	ix, err := OpenIndex(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ix.Close() }()
+	on := make([]shelf, 1000)
+	for i := range on {
+		on[i] = shelf{row: int64(i + 1), Visibility: Visibility{Team, "home"}}
+	}
+	on = paired(on)
+	for _, some := range [][]shelf{on, on[:1]} {
+		if _, err := ix.current(t.Context(), some, isBeside(some)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -31,14 +31,18 @@ func placed(all []shelf, at *shelf) (same []shelf) {
 	return same
 }
 
-// paired notes of each memory which of the others are of the same place. All are those that count.
+// paired notes of each memory which are of the same place, if there are others. All are those that count.
 func paired(all []shelf) []shelf {
+	places := map[Visibility][]int64{}
+	for i := range all {
+		if all[i].Tier != Private {
+			places[all[i].Visibility] = append(places[all[i].Visibility], all[i].row)
+		}
+	}
 	for i := range all {
 		all[i].twins = nil
-		for _, o := range placed(all, &all[i]) {
-			if o.row != all[i].row {
-				all[i].twins = append(all[i].twins, o.row)
-			}
+		if rows := places[all[i].Visibility]; all[i].Tier != Private && len(rows) > 1 {
+			all[i].twins = rows
 		}
 	}
 	return all
@@ -65,16 +69,21 @@ func (r *Reader) placeOn(ctx context.Context, s *shelf) ([]shelf, error) {
 // twinned is what begins a statement in which memories of one place are known as such, and its arguments; empty: there
 // are none.
 func twinned(on []shelf) (with string, args []any) {
+	known := map[int64]bool{}
 	for i := range on {
 		for _, row := range on[i].twins {
-			args = append(args, on[i].row, row)
+			if !known[row] {
+				known[row] = true
+				args = append(args, row, on[i].twins[0])
+			}
 		}
 	}
 	if args == nil {
 		return "", nil
 	}
-	pairs := strings.TrimSuffix(strings.Repeat("(?,?),", len(args)/2), ",")
-	return "WITH twin(agent, other) AS (VALUES " + pairs + ") ", args
+	rows := strings.TrimSuffix(strings.Repeat("(?,?),", len(args)/2), ",")
+	return "WITH placed(agent, place) AS (VALUES " + rows + "), twin(agent, other) AS (SELECT a.agent, b.agent FROM " +
+		"placed a CROSS JOIN placed b WHERE b.place=a.place AND b.agent<>a.agent) ", args
 }
 
 // isCurrent selects the versions that no other of their place replaces; alias is the table. It is the one place that

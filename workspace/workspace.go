@@ -164,7 +164,7 @@ type shelf struct {
 	role  string  // of private notes
 	moved int64   // when something was last taken in of it
 	mine  bool    // the key of this home owns it
-	twins []int64 // the rows of other memories of the same place
+	twins []int64 // the rows of all memories of the same place; nil: there is no other
 	Visibility
 }
 
