@@ -15,21 +15,15 @@ import (
 // where more see it is promoted. What is not the only one with its text, nor with its name, is no rename; neither is
 // what fewer would see.
 func (s *syncing) renames(ctx context.Context) error {
-	came, err := s.came(ctx)
-	if err != nil || len(came) == 0 { // the usual
+	went := s.went()
+	if len(went) == 0 { // the usual
+		return nil
+	}
+	came, err := s.came(ctx, went)
+	if err != nil {
 		return err
 	}
-	went := map[string][]string{}
-	for file, r := range s.records {
-		if _, ok := s.sources[file].(*document); !ok || r.base == nil || r.incoming != nil || r.outgoing != nil ||
-			r.lost || came[*r.base] == nil {
-			continue
-		}
-		if there, err := s.tree.read(file); err == nil && there == nil {
-			went[*r.base] = append(went[*r.base], file)
-		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(went)) {
+	for _, text := range slices.SortedFunc(maps.Keys(came), perdure.Hash.Compare) {
 		for from, to := range pairs(went[text], came[text]) {
 			if err := s.rename(ctx, from, to); err != nil {
 				return err
@@ -39,9 +33,25 @@ func (s *syncing) renames(ctx context.Context) error {
 	return nil
 }
 
-// came are files that memory has nothing of, by their texts.
-func (s *syncing) came(ctx context.Context) (map[string][]string, error) {
-	came := map[string][]string{}
+// went are files that are not there any more, by the hashes of their texts.
+func (s *syncing) went() map[perdure.Hash][]string {
+	went := map[perdure.Hash][]string{}
+	for file, r := range s.records {
+		if _, ok := s.sources[file].(*document); !ok || r.base == nil || r.incoming != nil || r.outgoing != nil ||
+			r.lost {
+			continue
+		}
+		if s.tree.lacks(file) {
+			text := perdure.HashOf([]byte(*r.base))
+			went[text] = append(went[text], file)
+		}
+	}
+	return went
+}
+
+// came are files that memory has nothing of and that have one of the texts that went, by their hashes.
+func (s *syncing) came(ctx context.Context, went map[perdure.Hash][]string) (map[perdure.Hash][]string, error) {
+	came := map[perdure.Hash][]string{}
 	for file, src := range s.sources {
 		_, ok := src.(*document)
 		if r := s.records[file]; !ok || r != nil && (r.base != nil || r.incoming != nil || r.outgoing != nil) ||
@@ -52,13 +62,15 @@ func (s *syncing) came(ctx context.Context) (map[string][]string, error) {
 		if err != nil || there == nil {
 			continue // whoever syncs it says what is wrong
 		}
-		if _, _, ok, err := src.now(ctx); err != nil || ok {
-			if err != nil {
-				return nil, err
-			}
+		text := perdure.HashOf([]byte(there.text))
+		if went[text] == nil {
 			continue
 		}
-		came[there.text] = append(came[there.text], file)
+		if _, _, ok, err := src.now(ctx); err != nil {
+			return nil, err
+		} else if !ok {
+			came[text] = append(came[text], file)
+		}
 	}
 	return came, nil
 }

@@ -149,3 +149,22 @@ func TestWhatIsOfThisMachineIsNotShownByGit(t *testing.T) {
 	p.still()
 	p.shows(ignoreName, "of a person\n")
 }
+
+// Files that are new are compared with those that went away, and with nothing else: where none did, they are read
+// when they are taken in, one at a time.
+func TestNewFilesAreNotReadForARenameThatCannotBe(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.write("notes/old.md", "old\n")
+	p.sync()
+	for _, name := range []string{"a", "b", "c"} {
+		p.save("team/notes/"+name+".md", name+"\n")
+	}
+	var read []string
+	p.mid = func(file string) { read = append(read, file) }
+	p.sync()
+	slices.Sort(read)
+	if once := slices.Compact(slices.Clone(read)); len(once) != len(read) {
+		t.Errorf("files were read more than once: %v", read)
+	}
+}
