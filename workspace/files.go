@@ -403,7 +403,8 @@ func (r *Reader) renameTo(ctx context.Context, from *fileRef, path string, to *f
 	return err
 }
 
-// renameFolder renames the files of a folder, if none is in the way of another.
+// renameFolder renames the files of a folder, if none is in the way of another. Where it stops in the middle, the error
+// says how far it came.
 func (r *Reader) renameFolder(ctx context.Context, from, to *fileRef) error {
 	docs, err := r.List(ctx, Listed{Prefix: from.path + "/", Visibility: &from.on, Limit: maxListed + 1})
 	switch {
@@ -420,9 +421,13 @@ func (r *Reader) renameFolder(ctx context.Context, from, to *fileRef) error {
 	if err == nil && len(there) > 0 {
 		err = told("The destination %s already exists.", to.shown)
 	}
-	for _, d := range docs {
+	for i, d := range docs {
 		if err == nil {
 			err = r.renameTo(ctx, from, d.Path, to, to.path+strings.TrimPrefix(d.Path, from.path))
+			if err != nil && i > 0 {
+				err = fmt.Errorf("the first %d of %d files in %s are in %s now, in the order of their names; the next "+
+					"one stays: %w", i, len(docs), from.shown, to.shown, err)
+			}
 		}
 	}
 	return err

@@ -61,6 +61,33 @@ func TestAPathIsADocumentOrAFolder(t *testing.T) {
 	}
 }
 
+// A folder that cannot be renamed as a whole says how far that came.
+func TestARenamedFolderThatStopsSaysWhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	r := w.as("coder")
+	for _, name := range []string{"a", "b", "c"} {
+		w.write(r, workspace.Draft{Path: "agents/coder/old/" + name + ".md", Text: name})
+	}
+	allow := w.Allow
+	w.Allow = func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
+		if x.Write && x.Path == "agents/coder/new/b.md" {
+			return perdure.Verdict{Answer: perdure.Deny}
+		}
+		return allow(a, x)
+	}
+	_, err := r.Do(t.Context(), workspace.FileCommand{Command: "rename", OldPath: "/memories/old",
+		NewPath: "/memories/new"})
+	if !errors.Is(err, perdure.ErrDenied) || !strings.Contains(err.Error(), "the first 1 of 3 files in /memories/old") {
+		t.Errorf("got %v, want how far it came", err)
+	}
+	w.write(r, workspace.Draft{Path: "agents/coder/file", Text: "x"})
+	if _, err = r.Do(t.Context(), workspace.FileCommand{Command: "rename", OldPath: "/memories/old",
+		NewPath: "/memories/file"}); !errors.Is(err, perdure.ErrInvalid) {
+		t.Errorf("a folder in the place of a file: %v", err)
+	}
+}
+
 // A scope that documents are written for is words that people can read and folders can be named after.
 func TestANewScopeIsWords(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,11 @@ func (w *Workspace) roleGenesis(role string) perdure.Genesis {
 // keeperOf reads and writes as whoever keeps the notes of a name: its role or, where there is none and one agent of
 // this home works under the name, that agent, which would not read what a new role had.
 func (w *Workspace) keeperOf(ctx context.Context, name string) (*Reader, error) {
+	if is, err := w.isRole(ctx, name); err != nil {
+		return nil, err
+	} else if is {
+		return w.As(ctx, name)
+	}
 	found, err := w.Index.called(ctx, name)
 	if err != nil {
 		return nil, err
@@ -29,13 +34,9 @@ func (w *Workspace) keeperOf(ctx context.Context, name string) (*Reader, error) 
 	var works []*perdure.Agent
 	for _, id := range found {
 		a, err := w.Node.Load(ctx, id)
-		if err != nil || a.Fold().Charter.Owner != w.Node.Key.Key() {
-			continue
+		if err == nil && a.Fold().Charter.Owner == w.Node.Key.Key() && !Keeps(a.Fold().Intent.Kind) {
+			works = append(works, a)
 		}
-		if Keeps(a.Fold().Intent.Kind) {
-			return w.As(ctx, name)
-		}
-		works = append(works, a)
 	}
 	if len(works) == 1 {
 		return w.For(ctx, works[0])

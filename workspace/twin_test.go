@@ -157,6 +157,14 @@ func TestARolesMemoryThatAnotherHomePassedOnIsFound(t *testing.T) {
 	if err != nil || !strings.Contains(o.State, "half way") || len(o.Notes) != 0 {
 		t.Errorf("a session opens with %v, %v; want the state that came", o, err)
 	}
+	if _, err := ben.Node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "coder", Goal: "work"},
+		Charter: perdure.Charter{Scope: "home"}}); err != nil {
+		t.Fatal(err)
+	}
+	told := ben.write(ben.Owner(), workspace.Draft{Path: "agents/coder/told.md", Text: "by the owner\n"})
+	if told.Agent != theirs.Agent() {
+		t.Errorf("what the owner writes for the role is kept by %v, want %v", told.Agent, theirs.Agent())
+	}
 	o, err = writer.Open(t.Context())
 	if err != nil || !strings.Contains(strings.Join(o.Notes, "\n"), "another home passed on its memory of writer") {
 		t.Errorf("a session opens with %v, %v; want to be told of the other memory", o, err)
