@@ -333,7 +333,7 @@ func (n *Node) callTool(ctx, node context.Context, t Tool, c Call, once bool) (R
 		b.Tool, b.Name = t.Spec().Name, c.Caller.Intent.Name
 	}
 	ctx, over := n.observe(ctx, b)
-	res, err := n.tooling(node, c.Agent, func() (Result, error) {
+	res, err := n.tooling(node, t, c.Agent, func() (Result, error) {
 		if once && n.Working != nil {
 			defer n.Working(c.Key)() // also when it is left behind
 		}
@@ -345,15 +345,19 @@ func (n *Node) callTool(ctx, node context.Context, t Tool, c Call, once bool) (R
 
 // askTool asks a tool whether an effect happened and turns a panic into an error: then it cannot tell.
 func (n *Node) askTool(ctx, node context.Context, r Reconciler, c Call) (Result, error) {
-	return n.tooling(node, c.Agent, func() (Result, error) { return r.Reconcile(ctx, c) })
+	return n.tooling(node, r, c.Agent, func() (Result, error) { return r.Reconcile(ctx, c) })
 }
 
 // tooling runs code of a tool.
-func (n *Node) tooling(node context.Context, id AgentID, do func() (Result, error)) (Result, error) {
+func (n *Node) tooling(node context.Context, of any, id AgentID, do func() (Result, error)) (Result, error) {
 	res, err, returned := leaving(node, func() (res Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = n.panicked("tool", id, p)
+				who := "tool"
+				if t, ok := of.(Tool); ok {
+					who += " " + t.Spec().Name
+				}
+				err = n.panicked(who, id, p)
 			}
 		}()
 		return do()

@@ -330,6 +330,8 @@ func TestPanicsAreLoggedWithTheirStack(t *testing.T) {
 			if said := log.String(); !strings.Contains(said, "panic=boom") ||
 				!strings.Contains(said, "TestPanicsAreLoggedWithTheirStack") {
 				t.Errorf("log %q, want the panic and where it was", said)
+			} else if (who == "tool" || who == "reconcile") && !strings.Contains(said, "tool step panicked") {
+				t.Errorf("log %q, want the name of the tool", said)
 			}
 			if f := load(t, store, id); who == "reconcile" && (len(f.Open) != 1 || !f.Open[0].Doubt) {
 				t.Errorf("open: %+v, want it in doubt", f.Open)

@@ -53,8 +53,8 @@ func (a *Agent) circles() *Reason {
 	return &Reason{Kind: phase.RestCircling, Attempt: maxCircle}
 }
 
-// hears reports whether the advisor was shown something, meanwhile, that somebody had told the agent before. That its
-// children end is no news by itself, nor is what it was shown twice.
+// hears reports whether the advisor has meanwhile been shown an event it had not seen. That its children end is no
+// news by itself, nor is what it was shown twice.
 func hears(row []*Entry, ends []Hash) bool {
 	shown := map[Hash]int{}
 	for _, e := range row {

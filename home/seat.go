@@ -92,8 +92,8 @@ func (r *SeatsTaken) String() string {
 	if n := int64(len(r.Agents)); n > 0 || len(r.Already) == 0 {
 		if text = "no seat taken: there is none to take here"; n > 0 {
 			text = view.Several(n, "seat") + " taken: what must happen once is decided here now\n" +
-				"what was done where the seat was, and is not in the memory here, may be done again: see that " +
-				"nothing goes on there"
+				"what was done where the seat was, and is not in the memory here, may be done again: make " +
+				"sure nothing is still running there"
 		}
 	}
 	if n := int64(len(r.Already)); n > 0 {

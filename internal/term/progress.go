@@ -45,8 +45,12 @@ func (p *Progress) To(done int64) {
 		return
 	}
 	full := int(min(done, p.total) * barWidth / p.total)
-	_, _ = fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d", clearLine(), p.what, strings.Repeat("#", full),
-		strings.Repeat(".", barWidth-full), done, p.total)
+	bar := fmt.Sprintf(" [%s%s]", strings.Repeat("#", full), strings.Repeat(".", barWidth-full))
+	text := fmt.Sprintf(" %d/%d", done, p.total)
+	if width := WidthOf(p.w); width > 0 && Columns(p.what+bar+text) >= width {
+		bar = "" // a line that goes on below could not be taken away
+	}
+	_, _ = io.WriteString(p.w, clearLine()+p.what+bar+text)
 }
 
 // Is reports whether the bar is of this work.

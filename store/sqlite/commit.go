@@ -47,8 +47,8 @@ type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
 
-// submit has the committer apply a change and waits until it is committed. When ctx ends before the committer has begun
-// with it, nothing was changed; after that submit waits, which is short.
+// submit applies a change, here or by the committer, and waits until it is committed. When ctx ends before that has
+// begun, nothing was changed; after that submit waits, which is short.
 func (s *Store) submit(ctx context.Context, r *request) error {
 	if s.commitHere(ctx, r) {
 		if r.state.Load() == abandoned {
