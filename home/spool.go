@@ -63,7 +63,7 @@ func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	f, err := disk.OpenLocked(name)
 	if errors.Is(err, disk.ErrLocked) {
 		err = perdure.WithHint(Busy("another transfer of agent "+id.Short()+" is under way"),
-			"try again in half a minute: one whose sender is gone is given up by then")
+			"try again in a moment: one whose sender is gone gives way")
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -176,25 +177,44 @@ func arriving(r io.Reader) (*capsule.Head, error) {
 
 // stalling gives up on a sender that sends nothing for long, however long all of it takes.
 type stalling struct {
-	r     io.Reader
-	c     *http.ResponseController
-	wait  time.Duration
-	ended bool
+	r    io.Reader
+	c    *http.ResponseController
+	wait time.Duration
+	done chan struct{} // closed when the transfer is over
+
+	mu      sync.Mutex
+	last    time.Time // when something came
+	ended   bool
+	givenUp bool // another transfer takes its place
 }
 
 // patiently reads a body that may take as long as it does.
 func (s *Server) patiently(w http.ResponseWriter, body io.Reader) *stalling {
-	return &stalling{r: body, c: http.NewResponseController(w), wait: s.Limits.ReadStall}
+	return &stalling{r: body, c: http.NewResponseController(w), wait: s.Limits.ReadStall, last: time.Now()}
+}
+
+// begin reports whether a body is at its end; else it may be read from now on.
+func (s *stalling) begin() (ended bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.givenUp {
+		return s.ended, nil
+	}
+	return false, s.until(time.Now().Add(s.wait))
 }
 
 func (s *stalling) Read(p []byte) (int, error) {
-	if s.ended {
+	if ended, err := s.begin(); err != nil {
+		return 0, err
+	} else if ended {
 		return 0, io.EOF
 	}
-	if err := s.until(time.Now().Add(s.wait)); err != nil {
-		return 0, err
-	}
 	n, err := s.r.Read(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > 0 {
+		s.last = time.Now()
+	}
 	switch {
 	case errors.Is(err, io.EOF): // the connection is watched from here on, and a deadline would cancel the request
 		s.ended = true

@@ -112,6 +112,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (
 	defer s.answering(x.w)
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	patient := s.patiently(x.w, body)
+	defer s.arrivals.begin(ctx, id.String()+" "+v.ID(), patient)()
 	r, err := home.Local{Desk: s.Desk, Visitor: v}.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
 		x.refuse() // of what is refused no more is read

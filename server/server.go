@@ -50,6 +50,8 @@ type Server struct {
 	api    huma.API
 	live   hub
 	places places
+	// what is being passed on to this place
+	arrivals arrivals
 	// Those who are known are let by one gate and all others by another: however many strangers come, they make nobody
 	// forgotten who is known.
 	visitors, strangers gate

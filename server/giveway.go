@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// giveWay is how long a sender may send nothing before another transfer of the same agent, by the same sender, takes
+// its place: one that vanished without closing its connection is noticed much later.
+const giveWay = time.Second
+
+// arrivals are the transfers under way, by agent and sender.
+type arrivals struct {
+	mu    sync.Mutex
+	under map[string]*stalling
+}
+
+// begin waits a little for an earlier transfer under the same name, which gives way if it is silent. The caller calls
+// end.
+func (a *arrivals) begin(ctx context.Context, name string, s *stalling) (end func()) {
+	s.done = make(chan struct{})
+	for range 3 { // it is given up, and ends; then there is room
+		old := a.enter(name, s)
+		if old == nil {
+			break
+		}
+		select {
+		case <-old.done:
+		case <-ctx.Done():
+		case <-time.After(giveWay):
+			a.mu.Lock()
+			if a.under[name] == old { // it has not ended meanwhile
+				old.giveUp()
+			}
+			a.mu.Unlock()
+		}
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.under[name] == s {
+			delete(a.under, name)
+		}
+		close(s.done)
+	}
+}
+
+// enter notes a transfer, unless there is one under its name, which it returns.
+func (a *arrivals) enter(name string, s *stalling) *stalling {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if old := a.under[name]; old != nil {
+		return old
+	}
+	if a.under == nil {
+		a.under = map[string]*stalling{}
+	}
+	a.under[name] = s
+	return nil
+}
+
+// giveUp ends a transfer whose sender is silent. One of which everything came is left alone.
+func (s *stalling) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && time.Since(s.last) >= giveWay {
+		s.givenUp = true
+		_ = s.until(time.Now()) // else the next read ends it
+	}
+}
