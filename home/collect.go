@@ -88,6 +88,11 @@ func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry
 		}
 		h.Progressed("gc", int64(i+1), int64(len(ids)))
 	}
+	if !dry && len(found) > 0 {
+		if err := h.tidyIndex(ctx, s); err != nil {
+			h.note("the search index still has what is gone, until the next search: %v", err)
+		}
+	}
 	if held > 0 {
 		h.note("nothing is dropped of %s held here; see perdure inbox", view.Several(held, "agent"))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +79,19 @@ func (h *Home) documents(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	return w, err
 }
 
+// tidyIndex takes out of the index, if there is one, what is gone from memories.
+func (h *Home) tidyIndex(ctx context.Context, s perdure.Store) error {
+	path := h.openIndex()
+	if _, err := os.Stat(path); path == "" || err != nil {
+		return nil //nolint:nilerr // there is nothing to tidy
+	}
+	ix, err := workspace.OpenIndex(ctx, path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(ix.Follow(ctx, s, nil), ix.Close())
+}
+
 // resolver finds agents of a store by their names.
 func resolver(s perdure.Store) func(context.Context, string, func(perdure.AgentID) bool) (perdure.AgentID, error) {
 	return func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
@@ -99,7 +113,8 @@ func (h *Home) UseScope(ctx context.Context, create bool, scope string,
 	})
 }
 
-// UseWorkspace opens the store and its documents, calls f and closes both.
+// UseWorkspace opens the store and its documents, calls f and closes both. Where memory is not in use, whoever may not
+// create the store makes no role either: agents would have the tools of memory by it.
 func (h *Home) UseWorkspace(ctx context.Context, create bool,
 	f func(ctx context.Context, w *workspace.Workspace) error) error {
 	return h.Use(ctx, create, func(ctx context.Context, s perdure.Store) error {
@@ -112,6 +127,13 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 			return err
 		}
 		defer func() { _ = w.Index.Close() }() // it can be thrown away
+		if !create {
+			uses, err := h.usesMemory(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.Looks = !uses
+		}
 		return f(ctx, w)
 	})
 }

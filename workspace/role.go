@@ -54,6 +54,9 @@ func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent,
 	switch {
 	case err != nil || own != nil:
 		return own, err
+	case len(passed) == 0 && w.Looks:
+		return nil, perdure.WithHint(perdure.Missing("it has no memory here yet"), "perdure session open --role "+role+
+			" begins one; perdure ls --kind "+roleKind+" lists the roles there are")
 	case len(passed) == 0:
 		return w.make(ctx, w.roleGenesis(role))
 	case len(passed) > 1:

@@ -36,6 +36,8 @@ type Workspace struct {
 	// Scope is where roles belong that are made here, and what the owner reads and writes; empty: DefaultScope, and the
 	// owner reads what others have, too. A role that belongs elsewhere is refused.
 	Scope string
+	// Looks makes no role: one that has no memory here is not found.
+	Looks bool
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
 
@@ -84,8 +86,8 @@ func (w *Workspace) Owner() *Reader {
 }
 
 // As reads and writes as a role: the agent that this key made for it, asleep for life, else the one that came from
-// another home and was admitted here, else one that it makes now. No other agent of that name is taken for it: whoever
-// may create agents would read what the role writes.
+// another home and was admitted here, else one that it makes now, unless it only looks. No other agent of that name is
+// taken for it: whoever may create agents would read what the role writes.
 func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := CheckRole(role); err != nil {
 		return nil, err

@@ -88,10 +88,13 @@ func Say(w io.Writer, text string) error {
 	return err
 }
 
+// isCommand reports whether a line is there to be copied whole.
+func isCommand(line string) bool { return strings.HasPrefix(line, "perdure ") }
+
 func flow(b *strings.Builder, line string, width int) {
 	const mark = "  > "
 	indent := len(line) - len(strings.TrimLeft(line, " "))
-	if width-indent-len(mark) < minRoom || strings.HasPrefix(line[indent:], "perdure ") {
+	if width-indent-len(mark) < minRoom || isCommand(line[indent:]) {
 		b.WriteString(line)
 		return
 	}
@@ -107,7 +110,7 @@ func flow(b *strings.Builder, line string, width int) {
 }
 
 // Wrapped is a line with a label, broken to a width; what goes on is marked and begins under the text. A width of zero
-// breaks nothing.
+// breaks nothing, and a command stays whole.
 func Wrapped(label, text string, width int, tint func(string) string) string {
 	indent := utf8.RuneCountInString(label)
 	if strings.TrimSpace(label) != "" {
@@ -126,7 +129,7 @@ func Folded(head string, indent int, text string, width int) string {
 // folded is Folded with text below its head where it would have less than so much room.
 func folded(head string, indent int, text string, width, least int) string {
 	room := width - indent
-	if width < minRoom || Columns(text) <= room {
+	if width < minRoom || Columns(text) <= room || isCommand(text) {
 		return strings.TrimRight(head+text, " ") + "\n"
 	}
 	var b strings.Builder

@@ -53,3 +53,15 @@ func TestColumnsOfSigns(t *testing.T) {
 		}
 	}
 }
+
+// A command is there to be copied: it stays whole, however narrow the terminal.
+func TestCommandsStayWhole(t *testing.T) {
+	command := "perdure approve shop " + strings.Repeat("0123456789abcdef", 4)
+	plain := func(s string) string { return s }
+	if got, want := Wrapped("answer    ", command, 60, plain), "answer    "+command+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := Wrapped("note      ", "not "+command, 60, plain); strings.Count(got, "\n") < 2 {
+		t.Errorf("got %q, want lines", got)
+	}
+}
