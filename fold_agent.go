@@ -42,8 +42,10 @@ func (a *Agent) next() *Agent {
 type link struct {
 	*Entry
 	before *link
-	unseen      // the acts folded before it that are not in its past
-	void   bool // of a revoked key: see Counting
+	unseen           // the acts folded before it that are not in its past
+	void   bool      // of a revoked key: see Counting
+	moved  *authored // if it moved the agent to another scope: what that took
+	here   bool      // it overrules somebody
 }
 
 // Fold is what memory comes to. It must not be changed.

@@ -77,5 +77,5 @@ func (a *Agent) named(before *Agent, e *Entry) {
 		}
 	}
 	a.hold(e, unseen{})
-	a.authors = before.wrote(e)
+	a.authors = before.wrote(e, false)
 }

@@ -98,10 +98,16 @@ func (a *Agent) link(e *Entry, void bool, past Head) {
 	a.turn()
 	a.hold(e, past.unseen)
 	a.cur.last.void = void
+	from, let := a.fold.Charter.Scope, a.fold.let(e)
 	if !void {
-		a.authors = a.wrote(e)
+		a.cur.last.here = a.overrules(e)
+		a.authors = a.wrote(e, a.cur.last.here)
 	}
 	a.fold.step(e, void, past)
+	if to := a.fold.Charter.Scope; to != from && e.Kind != KindGenesis { // where it is decides what it may
+		moved := authored{key: e.Origin, right: MayOwn, scope: from, entry: e.Name, to: to, let: let}
+		a.cur.last.moved, a.authors = &moved, used(a.authors, moved)
+	}
 	if h := a.fold.head(e.Name); h != nil && len(h.missed) > len(past.missed) { // see mislead
 		a.cur.last.unseen = h.unseen
 	}

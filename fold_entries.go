@@ -144,7 +144,8 @@ func resume(all []*Entry, vouch func(*Entry) bool) (*Agent, error) {
 	}
 	if doubted != nil {
 		snap, _ := doubted.content.(Snapshot)
-		return nil, untrusted(used(nil, doubted.Name, doubted.Origin, MayOwn, snap.Fold.Charter.Scope), MayOwn)
+		return nil, untrusted(&authored{key: doubted.Origin, right: MayOwn, scope: snap.Fold.Charter.Scope,
+			entry: doubted.Name}, MayOwn)
 	}
 	return nil, noBody(all[slices.IndexFunc(all, bodiless)])
 }

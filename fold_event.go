@@ -183,7 +183,7 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	case f.Asks[i].lapsed(e.Time):
 		f.conflict(e, "answer after the question lapsed: it does not count")
 		return
-	case f.Asks[i].byCharter() && len(f.Charter.Approvers) > 0 && !slices.Contains(f.Charter.Approvers, e.Origin):
+	case !f.hears(&f.Asks[i], e.Origin):
 		f.conflict(e, "approval by somebody the charter does not name: it does not count")
 		return
 	}
@@ -202,6 +202,12 @@ func (f *Fold) vote(e *Entry, a *Approval) {
 	}
 	f.Asks = mine(f, f.Asks, &f.own.asks)
 	f.Asks[i].Votes = append(votes, Vote{Event: e.Name, Origin: e.Origin, Approve: a.Approve, Expires: a.Expires})
+}
+
+// hears reports whether a key's answer to a question is taken: where the charter names approvers, and nobody else is
+// asked, only theirs are.
+func (f *Fold) hears(q *Asking, k Key) bool {
+	return !q.byCharter() || len(f.Charter.Approvers) == 0 || slices.Contains(f.Charter.Approvers, k)
 }
 
 // byCharter reports whether a question goes to nobody but those the charter names: whoever else is asked by a name,

@@ -276,7 +276,7 @@ func (i *Idle) tooShallow(d Depth, tool string, e Effect) {
 // unrooted is the refusal of the end of a memory whose snapshot is by somebody who is not trusted everywhere: in which
 // scope the agent is only its genesis can say.
 func unrooted(first *Entry) error {
-	return untrusted(used(nil, first.Name, first.Origin, MayOwn, AnyScope), MayOwn)
+	return untrusted(&authored{key: first.Origin, right: MayOwn, scope: AnyScope, entry: first.Name}, MayOwn)
 }
 
 // foldEnd folds the end of a memory that begins with a snapshot; nil, without an error, if it begins with genesis.

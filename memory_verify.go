@@ -180,7 +180,8 @@ func (v *verifier) snapshot(e *Entry) (taken bool, err error) {
 	v.seals.add(e)
 	// Who wrote what came before is still to be judged, and whether the author of this is to be believed: by the scope
 	// of the entries, not its own.
-	a.bare, a.authors = v.a.bare, used(v.a.authors, e.Name, e.Origin, MayOwn, v.a.fold.Charter.Scope)
+	a.bare, a.authors = v.a.bare, used(v.a.authors, authored{key: e.Origin, right: MayOwn,
+		scope: v.a.fold.Charter.Scope, entry: e.Name})
 	v.a, v.gap = a, false
 	v.Taken++
 	return true, nil
@@ -214,7 +215,7 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 			return err
 		}
 		for w := resumed.authors; w != nil; w = w.before { // the author to be believed among them
-			a.authors = used(a.authors, w.entry, w.key, w.right, w.scope)
+			a.authors = used(a.authors, *w)
 		}
 		resumed.authors = a.authors
 		v.a = resumed

@@ -44,8 +44,8 @@ func (n *Node) vouch(ctx context.Context, a *Agent) (*Entry, error) {
 // Admit lets an agent count here that has entries by people who are not trusted: this node vouches for what somebody
 // looked at, which is given, and says so in the agent's memory. Its owner may go on writing to it. It changes nothing
 // about an agent that counts. It refuses (key.trusted) one that cannot be derived here, because bodies are gone that
-// only a stranger's snapshot stands for. If others wrote to the agent since it was looked at, it returns an error
-// wrapping ErrConflict.
+// only a stranger's snapshot stands for, and one that Trust.Admits refuses. If others wrote to the agent since it was
+// looked at, it returns an error wrapping ErrConflict.
 func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, error) {
 	if err := n.init(); err != nil {
 		return false, fmt.Errorf("admit agent %s: %w", looked.ID().Short(), err)
@@ -57,6 +57,8 @@ func (n *Node) Admit(ctx context.Context, looked *Agent, note string) (bool, err
 		err = ErrConflict
 	case n.trust().Counts(a) == nil:
 		return false, nil
+	case n.trust().Admits(a) != nil:
+		err = n.trust().Admits(a)
 	default:
 		var entries []*Entry
 		if entries, err = n.Key.Admission(a, time.Now(), note); err == nil {

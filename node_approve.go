@@ -94,8 +94,7 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 			"let them answer"+otherApprovers(f))
 	case !n.trust().MayAnswer(f, q, by):
 		return nil, WithHint(fmt.Errorf("%w: %s asks %s, and the answer of key %s would not count", ErrDenied,
-			a.called(), f.whom(q), by.Short()),
-			"let "+n.trust().Answerers(f, q)+" answer"+otherApprovers(f))
+			a.called(), f.whom(q), by.Short()), n.others(f, q))
 	case x != 0 && !now.Before(x.Go()):
 		return nil, errors.New("the question lapsed at " + x.String() + ": nobody answered in time")
 	}
@@ -109,6 +108,16 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 		return nil, already(!s.Refused, "by "+n.voters(s.Votes))
 	}
 	return q, nil
+}
+
+// others says who is to answer a question, and how it comes to somebody whose answer counts.
+func (n *Node) others(f *Fold, q *Asking) string {
+	if !n.trust().Elsewhere(f, q) {
+		return "let " + n.trust().Answerers(f, q) + " answer" + otherApprovers(f)
+	}
+	owner := authored{key: f.Charter.Owner, scope: f.Charter.Scope}
+	return "they have no say here, as its owner is not trusted to own it; if you do: " + owner.trustCommand(MayOwn) +
+		"; or go on with a copy that is yours: perdure fork " + f.Agent.Short()
 }
 
 // voters names those who answered.

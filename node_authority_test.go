@@ -228,8 +228,9 @@ func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 		{"the owner, whose charter names an approver", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "owner",
 			"cy"},
 		{"nobody, and the charter names one", nil, []perdure.Key{key("bob")}, "acme", "owner", "bob"},
-		{"the owner, a stranger, of what was admitted", []string{"owner"}, []perdure.Key{key("cy")}, "acme", "cy",
-			"owner"},
+		{"the owner, a stranger, of what was admitted: memory takes the approvers' word alone", []string{"owner"},
+			[]perdure.Key{key("cy")}, "acme", "cy", ""},
+		{"the operator of what was admitted", []string{"operator"}, []perdure.Key{key("cy")}, "acme", "cy", "owner"},
 		{"the operator", []string{"operator"}, []perdure.Key{key("cy")}, "acme", "owner", "owner"},
 		{"two", []string{"ann", "bob"}, nil, "acme", "owner", "ann bob"},
 	} {

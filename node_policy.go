@@ -29,7 +29,7 @@ func (n *Node) verdict(a *Agent, r Request, d *Decision, now time.Time) Verdict 
 	}
 	v := Verdict{Rules: []string{"runtime.no-policy"}, Reason: "this node has no policy"}
 	if n.Policy != nil {
-		v = n.decidePolicy(a, r, now)
+		v = n.trust().asksHere(a.fold, n.decidePolicy(a, r, now))
 	}
 	if v.Answer != Allow && rests(r.Action) {
 		return restVerdict(&v)

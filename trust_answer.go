@@ -17,9 +17,10 @@ const (
 // MayAnswer reports whether a key's answer to a question counts here: it is one of those asked, by the words for the
 // owner and the operator, or by a name in the trust file that may approve in the agent's scope. A question to nobody in
 // particular goes to the approvers of the charter, and without any to whoever may approve. A charter has a say only if
-// it is that of an owner trusted here: to admit a stranger's agent is not to let the stranger approve what it does.
+// it is that of an owner trusted here: to admit a stranger's agent is not to let the stranger approve what it does. An
+// answer that memory does not take counts for nothing either: see asksHere.
 func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
-	if t.revoked(k) || slices.Contains(f.Revoked, k) {
+	if t.revoked(k) || slices.Contains(f.Revoked, k) || !f.hears(q, k) {
 		return false
 	}
 	scope := f.Charter.Scope
@@ -43,6 +44,35 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 		}
 		return t.Allows(k, MayApprove, scope) && t.named(who, k, scope)
 	})
+}
+
+// asksHere is a verdict that asks people of this home, for an agent whose charter names approvers and has no say here:
+// memory would take nobody else's answer for that of the owner. Whoever may own the agent here answers in their place;
+// a question to nobody in particular goes to whoever may approve, too.
+func (t *Trust) asksHere(f *Fold, v Verdict) Verdict {
+	if v.Answer != Ask || len(f.Charter.Approvers) == 0 || t.owned(f, f.Charter.Scope) {
+		return v
+	}
+	here := func(asked []string) []string {
+		if asked = slices.Clone(asked); slices.Contains(asked, askedOwner) {
+			asked[slices.Index(asked, askedOwner)] = askedOperator
+			slices.Sort(asked)
+		}
+		return slices.Compact(asked)
+	}
+	if len(v.Asked) == 0 {
+		v.Asked = []string{askedOwner}
+		for _, l := range t.lines {
+			if l.Name != "" && t.named(l.Name, l.Key, f.Charter.Scope) {
+				v.Asked = append(v.Asked, l.Name)
+			}
+		}
+	}
+	v.Asked, v.Escalate = here(v.Asked), slices.Clone(v.Escalate)
+	for i := range v.Escalate {
+		v.Escalate[i].Asked = here(v.Escalate[i].Asked)
+	}
+	return v
 }
 
 // MayAnswerAway is MayAnswer for an agent that does not count here: its answer counts where the agent runs, if

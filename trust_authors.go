@@ -12,21 +12,25 @@ type authored struct {
 	right  Right
 	scope  string // in force there
 	entry  Hash
-	vouch  bool  // the entry stands on top of everything before it, and vouches for that if its author may
-	count  int64 // entries there are with it
+	to     string // the scope the entry moved the agent to; "": it did not
+	let    []Key  // those who approved that: with the right of a person, their word does as well as the author's own
+	here   bool   // it overrules somebody else: a charter that has no say here gives nobody that right
+	vouch  bool   // the entry stands on top of everything before it, and vouches for that if its author may
+	count  int64  // entries there are with it
 	before *authored
 	n      int // how long the list is
 }
 
 // wrote is the authors of an agent and what writing e took, which is about to be folded and is the last of the window.
-func (a *Agent) wrote(e *Entry) *authored {
+// Here is whether it overrules somebody.
+func (a *Agent) wrote(e *Entry, here bool) *authored {
 	authors, f := a.authors, a.fold
 	scope := f.Charter.Scope
 	switch e.Kind {
 	case KindGenesis:
 		if g, ok := e.content.(Genesis); ok {
 			scope = g.Charter.Scope
-			authors = used(authors, e.Name, g.Charter.Owner, MayOwn, scope)
+			authors = used(authors, authored{key: g.Charter.Owner, right: MayOwn, scope: scope, entry: e.Name})
 		}
 	case KindSnapshot:
 		if e.content != nil {
@@ -38,7 +42,7 @@ func (a *Agent) wrote(e *Entry) *authored {
 		switch n := ev.Notice.(type) {
 		case KeyChange:
 			if e.Origin == f.Charter.Owner && !n.Owner.IsZero() {
-				authors = used(authors, e.Name, n.Owner, MayOwn, scope)
+				authors = used(authors, authored{key: n.Owner, right: MayOwn, scope: scope, entry: e.Name})
 			}
 		case Admitted:
 			return a.vouchedBy(authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name,
@@ -46,7 +50,48 @@ func (a *Agent) wrote(e *Entry) *authored {
 		}
 	case KindAdvice, KindDecision, KindOutcome:
 	}
-	return used(authors, e.Name, e.Origin, rightFor(e), scope)
+	return used(authors, authored{key: e.Origin, right: rightFor(e), scope: scope, entry: e.Name, here: here})
+}
+
+// overrules reports whether an entry ends somebody else's pause, or says what came of somebody else's effect. Whose it
+// is, the entries at hand tell; what is older is taken for somebody else's.
+func (a *Agent) overrules(e *Entry) bool {
+	ev, _ := e.content.(Event)
+	others := func(h Hash) bool {
+		was := a.recent(h)
+		return was == nil || was.Origin != e.Origin
+	}
+	switch n := ev.Notice.(type) {
+	case Resume:
+		lifted := oneOf(n.Of)
+		return slices.ContainsFunc(a.fold.Paused, func(h Hash) bool { return lifted(h) && others(h) })
+	case Settle:
+		if i := a.fold.findOpen(n.Decision); i >= 0 {
+			return a.fold.Open[i].Origin != e.Origin
+		}
+		return others(n.Decision)
+	}
+	return false
+}
+
+// let is who approved that the agent moves to another scope, if a decision uses that.
+func (f *Fold) let(e *Entry) (by []Key) {
+	d, _ := e.content.(Decision)
+	if len(d.Approvals) == 0 {
+		return nil
+	}
+	used := oneOf(d.Approvals)
+	for i := range f.Asks {
+		if m, ok := f.Asks[i].Action.(Mutate); !ok || m.Scope == nil {
+			continue
+		}
+		for _, v := range f.Asks[i].Votes {
+			if v.Approve && used(v.Event) {
+				by = append(by, v.Origin)
+			}
+		}
+	}
+	return by
 }
 
 // vouchedBy is the authors of an agent and an entry that vouches for everything in its past. What was written beside
@@ -61,13 +106,13 @@ func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 		past[p] = true
 	}
 	w := a.window()
-	var beside []*Entry
+	var beside []*link
 	for _, l := range slices.Backward(w.links) {
 		switch {
 		case l.Entry == e:
 		case !past[l.Name]:
 			if !l.void { // that takes no right: it counts for nothing
-				beside = append(beside, l.Entry)
+				beside = append(beside, l)
 			}
 		default:
 			for _, p := range l.Parents {
@@ -76,30 +121,37 @@ func (a *Agent) vouchedBy(by authored, e *Entry) *authored {
 		}
 	}
 	if w.base != nil && slices.ContainsFunc(w.base.Heads, func(h Head) bool { return !past[h.Name] }) {
-		return used(a.authors, by.entry, by.key, by.right, by.scope)
+		return used(a.authors, by)
 	}
 	authors := vouched(a.authors, by)
 	for _, b := range slices.Backward(beside) {
-		authors = used(authors, b.Name, b.Origin, rightFor(b), by.scope)
+		authors = used(authors, authored{key: b.Origin, right: rightFor(b.Entry), scope: by.scope, entry: b.Name,
+			here: b.here})
+		if b.moved != nil {
+			authors = used(authors, *b.moved)
+		}
 	}
 	return authors
 }
 
 // used is authors and one use of a right. A use before the last entry that vouches is not this one: that entry may make
 // it count. Two rights are two uses: each may come from elsewhere.
-func used(authors *authored, e Hash, k Key, right Right, scope string) *authored {
-	if right == MayAuthor|MayApprove {
-		return used(used(authors, e, k, MayApprove, scope), e, k, MayAuthor, scope)
+func used(authors *authored, u authored) *authored {
+	if u.right == MayAuthor|MayApprove {
+		u.right = MayApprove
+		authors, u.right, u.here = used(authors, u), MayAuthor, false
 	}
 	for w := authors; w != nil; w = w.before {
-		if w.key == k && w.right == right && (w.scope == scope || InScope(scope, w.scope)) {
+		if w.key == u.key && w.right == u.right && w.here == u.here && w.let == nil &&
+			(w.scope == u.scope || InScope(u.scope, w.scope)) {
 			return authors
 		}
 		if w.vouch {
 			break
 		}
 	}
-	return pushAuthor(authors, authored{key: k, right: right, scope: scope, entry: e})
+	u.vouch, u.count = false, 0
+	return pushAuthor(authors, u)
 }
 
 // vouched is authors and an entry that vouches for them. Of entries that vouch only the last of each author is kept, so
@@ -114,12 +166,12 @@ func vouched(authors *authored, by authored) *authored {
 	if kept == nil {
 		return pushAuthor(authors, by)
 	}
-	kept = used(kept.before, kept.entry, kept.key, kept.right, kept.scope)
+	kept = used(kept.before, *kept)
 	for _, w := range slices.Backward(newer) {
 		if w.vouch {
 			kept = pushAuthor(kept, *w)
 		} else {
-			kept = used(kept, w.entry, w.key, w.right, w.scope)
+			kept = used(kept, *w)
 		}
 	}
 	return pushAuthor(kept, by)
@@ -192,6 +244,9 @@ func untrusted(w *authored, lacks Right) *Rejection {
 	r := reject(predTrusted, nil, "$.header.origin", w.key.Short()+", who is not trusted with it",
 		want+" in scope "+w.scope, "")
 	r.Entry = w.entry.String()
+	if w.to != "" {
+		r.Got = fmt.Sprintf("%s, who is not trusted to move it to %s", w.key.Short(), w.to)
+	}
 	if w.key.IsZero() {
 		r.Got, r.Hint = fmt.Sprint("more than ", maxAuthors, " authors"),
 			"nobody can tell them apart: fork it from before"

@@ -12,7 +12,7 @@ func TestMoreAuthorsThanAreToldApartDoNotCount(t *testing.T) {
 	for i := range maxAuthors + 2 {
 		k := Key{1: byte(i), 2: byte(i >> 8), 3: 1}
 		trust = trust.With(Trustee{Key: k, Rights: MayOwn, Scope: AnyScope})
-		a.authors = used(a.authors, HashOf(k[:]), k, MayAuthor, "acme")
+		a.authors = used(a.authors, authored{key: k, right: MayAuthor, scope: "acme", entry: HashOf(k[:])})
 	}
 	rejected(t, trust.Counts(a), "key.trusted")
 }

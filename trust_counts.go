@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"slices"
+
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // Counts refuses (key.trusted) an agent with an entry that does not count here: whose author is neither trusted with
@@ -14,6 +16,9 @@ import (
 // A snapshot or an admission on top of all that was there, by somebody trusted to own the agent, vouches for everything
 // before it.
 func (t *Trust) Counts(a *Agent) error {
+	if err := t.Admits(a); err != nil {
+		return err
+	}
 	var first *authored
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
 		if !t.counts(a, w) {
@@ -37,6 +42,22 @@ func (t *Trust) Counts(a *Agent) error {
 	return r
 }
 
+// Admits refuses (key.trusted) an agent that no admission makes count here: one that keeps documents, unless whoever
+// owns it, and whoever began it, was trusted here to own it. A stranger's is nobody's role here, and no place of
+// documents, whatever it says of itself.
+func (t *Trust) Admits(a *Agent) error {
+	f := a.fold
+	if !keeper.Is(f.Intent.Kind) {
+		return nil
+	}
+	for _, k := range []Key{f.Charter.Owner, f.Begun} {
+		if !k.IsZero() && !t.granted(k, MayOwn, f.Charter.Scope) {
+			return untrusted(&authored{key: k, right: MayOwn, scope: f.Charter.Scope, entry: Hash(f.Agent)}, MayOwn)
+		}
+	}
+	return nil
+}
+
 // vouches reports whether everything before an entry counts because of its author.
 func (t *Trust) vouches(w *authored) bool { return w.vouch && t.Allows(w.key, MayOwn, w.scope) }
 
@@ -50,17 +71,6 @@ func (t *Trust) vouchedAt(a *Agent) int64 {
 	return 0
 }
 
-// vouchedScope is the scope an agent had when somebody trusted to own it last vouched for it; its present one where
-// nobody can tell.
-func (t *Trust) vouchedScope(a *Agent) string {
-	for w := a.authors; w != nil; w = w.before {
-		if t.vouches(w) {
-			return w.scope
-		}
-	}
-	return a.fold.Charter.Scope
-}
-
 func (t *Trust) counts(a *Agent, w *authored) bool {
 	if w.key.IsZero() {
 		return false // there were too many to tell
@@ -68,21 +78,29 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	f := a.fold
 	granted, revoked := t.granted(w.key, w.right, w.scope), t.revoked(w.key)
 	switch {
-	case granted && (!revoked || t.hadSeen(a, w)):
+	case granted && (!revoked || t.hadSeen(a, w)) || t.anyLets(f, w):
 		return true
 	case revoked || w.right.has(MayOwn):
 		return false
-	case t.admitted(f, w.scope):
-		if w.key == f.Charter.Owner {
-			return t.vouchedScope(a) == f.Charter.Scope // what it was admitted for
-		}
-	case !t.owned(f, w.scope):
+	case t.owned(f, w.scope):
+	case !t.admitted(f, w.scope) || w.here: // who was let in overrules nobody here
 		return false
+	case w.key == f.Charter.Owner:
+		return true
 	}
 	if w.right == MayApprove {
 		return slices.Contains(f.Charter.Approvers, w.key)
 	}
 	return slices.Contains(f.Charter.Delegates, w.key)
+}
+
+// anyLets reports whether somebody who may approve here, by this trust or by a charter that has a say, approved that
+// the agent moves to another scope.
+func (t *Trust) anyLets(f *Fold, w *authored) bool {
+	return slices.ContainsFunc(w.let, func(k Key) bool {
+		return t.Allows(k, MayApprove, w.scope) ||
+			slices.Contains(f.Charter.Approvers, k) && !t.revoked(k) && t.owned(f, w.scope)
+	})
 }
 
 // hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key

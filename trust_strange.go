@@ -21,7 +21,7 @@ func (t *Trust) Strange(ctx context.Context, s Store, id AgentID) (held error, p
 			if !ok || t.granted(g.Charter.Owner, MayOwn, g.Charter.Scope) {
 				return nil, nil
 			}
-			first = used(nil, item.Name, g.Charter.Owner, MayOwn, g.Charter.Scope)
+			first = &authored{key: g.Charter.Owner, right: MayOwn, scope: g.Charter.Scope, entry: item.Name}
 			continue
 		}
 		ev, _ := item.content.(Event)

@@ -113,7 +113,8 @@ func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 	bob := people["bob"].key
 	claims := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"))
 	f.Charter.Approvers, f.Begun = []Key{bob}, bob
-	if claims.MayAnswer(f, q, bob) || !claims.MayAnswer(f, q, owner) {
+	here := &Asking{Verdict: claims.asksHere(f, Verdict{Answer: Ask, Asked: q.Verdict.Asked})}
+	if claims.MayAnswer(f, q, bob) || claims.MayAnswer(f, here, bob) || !claims.MayAnswer(f, here, owner) {
 		t.Error("an author made itself approver, by a charter its owner did not sign")
 	}
 }

@@ -48,8 +48,9 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	if im.o.Admit != nil && derived != nil {
 		a.Verdict = im.o.Admit(derived)
 	}
+	unfit := derived == nil || im.o.Trust != nil && im.o.Trust.Admits(derived) != nil
 	switch {
-	case derived == nil && (im.o.Refuse || im.o.Ready):
+	case unfit && (im.o.Refuse || im.o.Ready):
 		return nil, a.Stranger
 	case a.Verdict.Answer == perdure.Deny:
 		return nil, fmt.Errorf("%w: %s", ErrDenied, cmp.Or(a.Verdict.Reason, "policy says no"))
@@ -57,7 +58,7 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 		return nil, a.Stranger
 	case im.o.Key == nil:
 		return nil, nil
-	case im.o.Ready || a.Verdict.Answer == perdure.Allow:
+	case im.o.Ready || !unfit && a.Verdict.Answer == perdure.Allow:
 		if a.Admitted = true; a.Stranger == nil {
 			return nil, nil
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/server"
 )
 
@@ -260,7 +259,7 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	lines := 0
-	for _, err := range w.client(w.token("", home.VerbRead), nil).Tail(ctx, client.Tail{Agent: "a", Last: 1}) {
+	for _, err := range w.client(w.token("home", home.VerbRead), nil).Tail(ctx, client.Tail{Agent: "a", Last: 1}) {
 		if err != nil {
 			if home.KindOf(err) != home.KindNotFound {
 				t.Errorf("got %v", err)
@@ -268,7 +267,7 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 			break
 		}
 		if lines++; lines == 1 {
-			w.becomes("a", keeper.Workspace) // it keeps notes now, which are not for this token
+			w.moves("a", "elsewhere") // it is nowhere now, and not where this token may look
 		}
 	}
 	if lines == 0 {
@@ -276,8 +275,8 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 	}
 }
 
-// becomes has an agent be of another kind, by an entry such as no node writes.
-func (w *world) becomes(name, kind string) {
+// moves has an agent be in another scope, by an entry such as no node writes.
+func (w *world) moves(name, scope string) {
 	w.t.Helper()
 	id, err := home.Find(w.t.Context(), w.store, name)
 	if err != nil {
@@ -287,7 +286,7 @@ func (w *world) becomes(name, kind string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	edit := perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Kind: &kind}}}
+	edit := perdure.Event{Name: "edit", Notice: perdure.Edit{Mutate: perdure.Mutate{Scope: &scope}}}
 	entries, _, err := w.node.Key.Commit(a, time.Now(), perdure.Draft{Body: edit})
 	if err == nil {
 		err = w.store.Put(w.t.Context(), id, entries...)
