@@ -77,7 +77,8 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 			n.Key.Key().Short())
 	}
 	g.Charter.Owner = n.Key.Key()
-	if n.trust().Counts(from) != nil { // whom strangers let approve and run it has no say in what is ours
+	// whom strangers let approve and run it has no say in what is ours
+	if !n.trust().owned(from.fold, from.fold.Charter.Scope) {
 		g.Charter.Approvers, g.Charter.Delegates = nil, nil
 	}
 	if err := from.fold.checkFork(&g); err != nil {

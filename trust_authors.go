@@ -25,12 +25,15 @@ type authored struct {
 // Here is whether it overrules somebody.
 func (a *Agent) wrote(e *Entry, here bool) *authored {
 	authors, f := a.authors, a.fold
-	scope := f.Charter.Scope
+	scope, right := f.Charter.Scope, rightFor(e)
 	switch e.Kind {
 	case KindGenesis:
 		if g, ok := e.content.(Genesis); ok {
 			scope = g.Charter.Scope
 			authors = used(authors, authored{key: g.Charter.Owner, right: MayOwn, scope: scope, entry: e.Name})
+			if e.Origin != g.Charter.Owner && (g.Lineage == nil || g.Lineage.Relation != Child) {
+				right = MayOwn // children are begun by whoever runs their parent
+			}
 		}
 	case KindSnapshot:
 		if e.content != nil {
@@ -50,12 +53,16 @@ func (a *Agent) wrote(e *Entry, here bool) *authored {
 		}
 	case KindAdvice, KindDecision, KindOutcome:
 	}
-	return used(authors, authored{key: e.Origin, right: rightFor(e), scope: scope, entry: e.Name, here: here})
+	return used(authors, authored{key: e.Origin, right: right, scope: scope, entry: e.Name, here: here})
 }
 
-// overrules reports whether an entry ends somebody else's pause, or says what came of somebody else's effect. Whose it
-// is, the entries at hand tell; what is older is taken for somebody else's.
+// overrules reports whether an entry ends somebody else's pause, says for sure what came of somebody else's effect, or
+// lets the agent spend more. Whose it is, the entries at hand tell; what is older is taken for somebody else's.
 func (a *Agent) overrules(e *Entry) bool {
+	if out, ok := e.content.(Outcome); ok && out.Reconciled {
+		i := a.fold.findOpen(out.Decision)
+		return i >= 0 && a.fold.Open[i].Origin != e.Origin
+	}
 	ev, _ := e.content.(Event)
 	others := func(h Hash) bool {
 		was := a.recent(h)
@@ -65,6 +72,8 @@ func (a *Agent) overrules(e *Entry) bool {
 	case Resume:
 		lifted := oneOf(n.Of)
 		return slices.ContainsFunc(a.fold.Paused, func(h Hash) bool { return lifted(h) && others(h) })
+	case Grant:
+		return true
 	case Settle:
 		if i := a.fold.findOpen(n.Decision); i >= 0 {
 			return a.fold.Open[i].Origin != e.Origin

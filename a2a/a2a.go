@@ -161,10 +161,17 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 		return nil, "", wrong(err)
 	}
 	labels := a.Fold().Intent.Labels
-	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who {
+	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who || !ours(a, trust) {
 		return nil, "", a2a.ErrTaskNotFound
 	}
 	return a, a.Standing(trust, s.Node.Place, time.Now()), nil
+}
+
+// ours reports whether an agent began with somebody trusted here to own it, and descends from none: a stranger's says
+// in its labels what it likes.
+func ours(a *perdure.Agent, t *perdure.Trust) bool {
+	f := a.Fold()
+	return f.Lineage == nil && f.Begun.IsZero() && t.Allows(f.Charter.Owner, perdure.MayOwn, f.Charter.Scope)
 }
 
 // task is an agent as a task, with so many of its messages; nil: all.
@@ -477,6 +484,9 @@ func (t tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.L
 			continue
 		}
 		one, err := t.s.task(ctx, a2a.TaskID(id), cmp.Or(req.HistoryLength, &none))
+		if errors.Is(err, a2a.ErrTaskNotFound) {
+			res.TotalSize-- // it only says that it is one
+		}
 		if err != nil || req.Status != "" && one.Status.State != req.Status ||
 			req.StatusTimestampAfter != nil && one.Status.Timestamp.Before(*req.StatusTimestampAfter) {
 			continue // one that cannot be read hides no other

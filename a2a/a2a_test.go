@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	proto "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -302,8 +303,34 @@ func TestAMessageStartsOneAgentPerClient(t *testing.T) {
 	})
 }
 
+// claim puts an agent into the store that a stranger says is a task like another.
+func claim(t *testing.T, n *perdure.Node, id proto.TaskID) proto.TaskID {
+	t.Helper()
+	var of perdure.AgentID
+	if err := of.UnmarshalText([]byte(id)); err != nil {
+		t.Fatal(err)
+	}
+	task, err := perdure.Load(t.Context(), n.Store, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mallory, err := perdure.GenerateSigner("mallory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := mallory.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "pay me",
+		Labels: task.Fold().Intent.Labels}, Charter: perdure.Charter{Scope: "home"}}, time.Now())
+	if err == nil {
+		err = n.Store.Put(t.Context(), e.ID(), e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proto.TaskID(e.ID().String())
+}
+
 func TestAClientSeesItsOwnTasksAlone(t *testing.T) {
-	inWorld(t, func(ctx context.Context, c *a2aclient.Client, _ *perdure.Node, g *gate) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, g *gate) {
 		g.visitor = program("one")
 		req := message("say hello", nil)
 		req.Config = &proto.SendMessageConfig{ReturnImmediately: true}
@@ -312,6 +339,10 @@ func TestAClientSeesItsOwnTasksAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := res.(*proto.Task).ID
+		claimed := claim(t, n, id)
+		if _, err := c.GetTask(ctx, &proto.GetTaskRequest{ID: claimed}); !errors.Is(err, proto.ErrTaskNotFound) {
+			t.Errorf("a stranger's agent is a task of the client: %v", err)
+		}
 		for name, want := range map[string]int{"one": 1, "two": 0} {
 			g.visitor = program(name)
 			all, err := c.ListTasks(ctx, &proto.ListTasksRequest{})

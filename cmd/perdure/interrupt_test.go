@@ -175,7 +175,7 @@ func TestInterruptedEffectIsRecorded(t *testing.T) {
 	for _, talk := range []string{"--transcript", "--reads"} {
 		got := must(t, exitOK, "log", "a", "--store", store, talk)
 		if !regexp.MustCompile(`in doubt whether this happened: shell \{"command":\["sleep","600"\]\} ` +
-			`\(killed: .*\); perdure settle [0-9a-f]{12} [0-9a-f]{12} --signal ok # or failed\n`).MatchString(got) {
+			`\((killed|it was cut off): .*\); perdure settle [0-9a-f]{12} [0-9a-f]{12} --signal ok # or failed\n`).MatchString(got) {
 			t.Errorf("log %s says\n%swant what is in doubt in words", talk, got)
 		}
 	}

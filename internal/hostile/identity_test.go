@@ -338,11 +338,16 @@ func TestStrangerSettlesNothingThatWasBegunHere(t *testing.T) {
 				t.Fatal(g)
 			}
 			before := p.state("weather")
-			b := p.of("weather", by)
-			b.tell("settle", perdure.Settle{Decision: begun.last(), Signal: perdure.Failed})
-			p.refused(b.enters(p), by)
-			if p.state("weather") != before {
-				t.Error("a stranger settled what was begun here")
+			for what, body := range map[string]perdure.Body{
+				"settle": perdure.Event{Name: "settle", Notice: perdure.Settle{Decision: begun.last(),
+					Signal: perdure.Failed}},
+				"outcome": perdure.Outcome{Decision: begun.last(), Signal: perdure.Throttled, Reconciled: true},
+				"grant":   perdure.Event{Name: "grant", Notice: perdure.Grant{Amount: perdure.Spend{Calls: 9}}},
+			} {
+				p.refused(p.of("weather", by).write(body).enters(p), by)
+				if p.state("weather") != before {
+					t.Errorf("a stranger has a say in what was begun here, by %s", what)
+				}
 			}
 		})
 	}
@@ -381,4 +386,21 @@ unless { context.effect == Effect::"read" };
 	if inbox := p.ok("inbox"); strings.Contains(inbox, "perdure approve asked") {
 		t.Errorf("the inbox offers an answer that does not count: %s", inbox)
 	}
+}
+
+// Whom a stranger's charter names has no say in a fork that is ours.
+func TestForkOfAnAdmittedAgentHearsNoStrangers(t *testing.T) {
+	t.Parallel()
+	p, eve := newPlace(t), stranger(t)
+	a := begin(t, stranger(t), perdure.Genesis{Charter: perdure.Charter{Approvers: []perdure.Key{eve.Key()},
+		Delegates: []perdure.Key{eve.Key()}}})
+	p.ok("import", "--ready", a.capsule(p, "weather.agent"))
+	p.ok("fork", "weather", "--live", "--name", "mine")
+	if charter := p.ok("show", "mine", "--jq", ".charter | tojson"); strings.Contains(charter, eve.Key().String()) {
+		t.Errorf("the fork hears a stranger: %s", charter)
+	}
+	b := p.of("mine", eve).write(perdure.Advice{Actions: []perdure.Action{pay(t)}})
+	p.refused(b.enters(p), eve)
+	p.run("mine", "open", "end")
+	p.done(0, "what a stranger proposed in a fork")
 }

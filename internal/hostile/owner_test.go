@@ -115,6 +115,14 @@ func TestAuthorOwnsNoAgent(t *testing.T) {
 					p.run(a.capsule(p, "weather.agent"), "open", "pay")
 				}
 				p.done(want, "an agent of a key that may "+rights)
+				b := begin(t, trusted(p, "nina", rights, "home"), perdure.Genesis{
+					Charter: perdure.Charter{Owner: p.owner.Key()},
+					Lineage: &perdure.Lineage{Parent: a.agent.ID(), Cause: a.last(), Relation: perdure.Fork}})
+				if d.folder {
+					b.dropIn(p, "fork.agent")
+				}
+				p.run(b.capsule(p, "fork.agent"), "open", "pay")
+				p.done(2*want, "a fork in the owner's name by a key that may "+rights)
 			})
 		}
 	}
