@@ -289,17 +289,23 @@ func TestScopeMovesWhenItsOwnerApproved(t *testing.T) {
 	p.done(1, "what is permitted where the owner put it")
 }
 
+// admitted is a place that let a stranger's agent in, its owner, and whom its charter calls owner or approver.
+func admitted(t *testing.T, who string) (p *place, mallory, by *perdure.Signer) {
+	t.Helper()
+	p, mallory = newPlace(t), stranger(t)
+	eve := stranger(t)
+	a := begin(t, mallory, perdure.Genesis{Charter: perdure.Charter{Approvers: []perdure.Key{eve.Key()}}})
+	p.ok("import", "--ready", a.capsule(p, "weather.agent"))
+	return p, mallory, map[string]*perdure.Signer{"owner": mallory, "approver": eve}[who]
+}
+
 // To admit a stranger's agent is not to let the stranger have the last word about it here.
 func TestStrangerLiftsNoPauseOfAnAdmittedAgent(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{"owner", "approver"} {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
-			p, mallory, eve := newPlace(t), stranger(t), stranger(t)
-			by := map[string]*perdure.Signer{"owner": mallory, "approver": eve}[who]
-			a := begin(t, mallory, perdure.Genesis{Charter: perdure.Charter{Approvers: []perdure.Key{eve.Key()}}})
-			p.ok("import", "--ready", a.capsule(p, "weather.agent"))
-
+			p, mallory, by := admitted(t, who)
 			mine := p.of("weather", mallory).tell("pause", perdure.Pause{Note: "mine"})
 			if g := mine.tell("resume", perdure.Resume{Of: mine.agent.Fold().Paused}).enters(p); g.code != 0 {
 				t.Errorf("who paused it does not resume it: %v", g)
@@ -329,10 +335,7 @@ func TestStrangerSettlesNothingThatWasBegunHere(t *testing.T) {
 	for _, who := range []string{"owner", "approver"} {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
-			p, mallory, eve := newPlace(t), stranger(t), stranger(t)
-			by := map[string]*perdure.Signer{"owner": mallory, "approver": eve}[who]
-			a := begin(t, mallory, perdure.Genesis{Charter: perdure.Charter{Approvers: []perdure.Key{eve.Key()}}})
-			p.ok("import", "--ready", a.capsule(p, "weather.agent"))
+			p, _, by := admitted(t, who)
 			begun := p.of("weather", p.owner)
 			if g := begun.open(pay(t), perdure.Once).enters(p); g.code != 0 {
 				t.Fatal(g)

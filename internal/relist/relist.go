@@ -31,12 +31,12 @@ type derived struct {
 	Line  perdure.Listing
 }
 
-// Of is the lister of a store that lists by l. If the store has a folder for what is derived (Aside), lines that were
+// Of is the lister of a store that lists by l. If the store has a folder for what is derived (Derived), lines that were
 // long in the making are kept there, and the next to look need not fold those agents again.
 func Of(s perdure.Store, l perdure.Lister) *Lister {
 	r := &Lister{Lister: l, store: s, known: map[perdure.AgentID]derived{}}
-	if s, ok := s.(interface{ Aside() string }); ok && s.Aside() != "" {
-		r.kept.path = filepath.Join(s.Aside(), "lines")
+	if s, ok := s.(interface{ Derived() string }); ok && s.Derived() != "" {
+		r.kept.path = filepath.Join(s.Derived(), "lines")
 	}
 	return r
 }

@@ -397,8 +397,8 @@ func (s *Store) Cut() map[string]string {
 	return out
 }
 
-// Aside is where who only looks keeps what it derives; empty: nowhere.
-func (s *Store) Aside() string { return s.aside }
+// Derived is where who only looks keeps what it derives; empty: nowhere.
+func (s *Store) Derived() string { return s.aside }
 
 // rowsOf is under which name the rows of a file are kept.
 func (s *Store) rowsOf(name string) string { return filepath.Join(s.dir, indexDir, "rows", name) }

@@ -83,8 +83,8 @@ var (
 	_ perdure.Healer  = (*Store)(nil)
 )
 
-// Aside is where who only looks keeps what it derives; empty: nowhere.
-func (s *Store) Aside() string {
+// Derived is where who only looks keeps what it derives; empty: nowhere.
+func (s *Store) Derived() string {
 	if !s.looks {
 		return ""
 	}
