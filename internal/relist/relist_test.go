@@ -131,13 +131,13 @@ func TestPagesHaveEachAgentOnceThoughLinesAreBehind(t *testing.T) {
 	}
 }
 
-// asideStore is a store that was opened to look at.
-type asideStore struct {
+// derivedStore is a store that was opened to look at.
+type derivedStore struct {
 	*store
-	aside string
+	folder string
 }
 
-func (s asideStore) Aside() string { return s.aside }
+func (s derivedStore) Derived() string { return s.folder }
 
 // TestLinesLongInTheMakingAreKept: the next to look folds no agent that is as it was, and those that changed.
 func TestLinesLongInTheMakingAreKept(t *testing.T) {
@@ -156,11 +156,11 @@ func TestLinesLongInTheMakingAreKept(t *testing.T) {
 		}
 		agents[i] = next
 	}
-	aside := filepath.Join(t.TempDir(), "home", "looks")
+	derived := filepath.Join(t.TempDir(), "home", "looks")
 	look := func(want ...string) int {
 		t.Helper()
 		s.read = 0
-		if got := names(t, relist.Of(asideStore{s, aside}, s.MemStore), perdure.Filter{}); !slices.Equal(got, want) {
+		if got := names(t, relist.Of(derivedStore{s, derived}, s.MemStore), perdure.Filter{}); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		return s.read
@@ -173,7 +173,7 @@ func TestLinesLongInTheMakingAreKept(t *testing.T) {
 	if n := look("a 601", "b 602"); n != 1 {
 		t.Errorf("%d memories were read, want the one that changed", n)
 	}
-	if err := os.WriteFile(filepath.Join(aside, "lines"), []byte("garbage"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(derived, "lines"), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if n := look("a 601", "b 602"); n != 2 {
