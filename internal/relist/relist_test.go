@@ -160,7 +160,8 @@ func TestLinesLongInTheMakingAreKept(t *testing.T) {
 	look := func(want ...string) int {
 		t.Helper()
 		s.read = 0
-		if got := names(t, relist.Of(derivedStore{s, derived}, s.MemStore), perdure.Filter{}); !slices.Equal(got, want) {
+		l := relist.Of(derivedStore{s, derived}, s.MemStore)
+		if got := names(t, l, perdure.Filter{}); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		return s.read
