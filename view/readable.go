@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding"
+	"encoding/base64"
 	"fmt"
 	"reflect"
 	"slices"
@@ -35,20 +36,45 @@ func (o object) get(name string) any {
 // MarshalJSON keeps the order of the fields.
 func (o object) MarshalJSON() ([]byte, error) { return readableJSON(o) }
 
-// MarshalYAML keeps the order of the fields.
+// MarshalYAML keeps the order of the fields. What is in them is left to yaml at once, not record by record: each time
+// costs a buffer, and what is inside would be written and read again for every record around it.
 func (o object) MarshalYAML() (any, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range o {
-		var key, value yaml.Node
-		if err := key.Encode(f.name); err != nil {
-			return nil, err
-		}
-		if err := value.Encode(f.value); err != nil {
-			return nil, err
-		}
-		n.Content = append(n.Content, &key, &value)
+	var l leaves
+	top := l.node(o)
+	var list yaml.Node
+	if err := list.Encode(l.values); err != nil {
+		return nil, err
 	}
-	return n, nil
+	for i, n := range list.Content {
+		*l.places[i] = *n
+	}
+	return top, nil
+}
+
+// leaves are the values that yaml writes, and the nodes they are to become.
+type leaves struct {
+	values []any
+	places []*yaml.Node
+}
+
+// node is a value as yaml has it, once the leaves are in their places.
+func (l *leaves) node(v any) *yaml.Node {
+	n := new(yaml.Node)
+	switch x := v.(type) {
+	case object:
+		n.Kind = yaml.MappingNode
+		for _, f := range x {
+			n.Content = append(n.Content, l.node(f.name), l.node(f.value))
+		}
+	case []any:
+		n.Kind = yaml.SequenceNode
+		for _, one := range x {
+			n.Content = append(n.Content, l.node(one))
+		}
+	default:
+		l.values, l.places = append(l.values, v), append(l.places, n)
+	}
+	return n
 }
 
 // Readable is a value of the format as people read it: names in place of numbers, hashes and keys in hex, times as RFC
@@ -71,13 +97,30 @@ type reading struct {
 
 // data is a value of no schema.
 func (r *reading) data(d perdure.Data) any {
-	if r.brief {
-		if r.left -= len(d); r.left < 0 && len(d) > shortData {
-			r.left += len(d)
-			return fmt.Sprintf("(%s, left out here: -o yaml has it)", Several(int64(len(d)), "byte"))
-		}
+	if out := r.leftOut(len(d)); out != "" {
+		return out
 	}
 	return d.Value()
+}
+
+// bytes are base64, in YAML as in JSON.
+func (r *reading) bytes(b []byte) any {
+	if out := r.leftOut(len(b)); out != "" {
+		return out
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// leftOut says how many bytes are not shown, if a screen has no room for them.
+func (r *reading) leftOut(n int) string {
+	if !r.brief {
+		return ""
+	}
+	if r.left -= n; r.left >= 0 || n <= shortData {
+		return ""
+	}
+	r.left += n
+	return fmt.Sprintf("(%s, left out here: -o yaml has it)", Several(int64(n), "byte"))
 }
 
 func (r *reading) value(v reflect.Value) any {
@@ -102,8 +145,11 @@ func (r *reading) value(v reflect.Value) any {
 	case reflect.Struct:
 		return r.record(v)
 	case reflect.Slice, reflect.Array:
+		if b, ok := v.Interface().([]byte); ok {
+			return r.bytes(b)
+		}
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return v.Interface() // base64 in JSON
+			return v.Interface() // it says itself what it is in JSON
 		}
 		list := make([]any, v.Len())
 		for i := range list {
