@@ -345,8 +345,8 @@ type memoryWitness struct {
 	fault error
 }
 
-func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
-	return w.seen[id], nil
+func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, bool, error) {
+	return w.seen[id], false, nil
 }
 
 func (w *memoryWitness) Fault() error { return w.fault }
@@ -358,7 +358,9 @@ func (w *memoryWitness) Forget(id perdure.AgentID) error {
 
 func (w *memoryWitness) Sync() {}
 
-func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.seen[id] = heads }
+func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash, _ bool) {
+	w.seen[id] = heads
+}
 
 // A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of
 // them.

@@ -112,8 +112,11 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 // on it. To give what was given before, and not taken, changes nothing; what was given to somebody is not given to
 // somebody else as well (ErrDenied): two could take it.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
-	return n.seated(ctx, "hand over", id, func(a *Agent, at Place) (Notice, error) {
-		f := a.fold
+	return n.seated(ctx, "hand over", id, func(w *work, at Place) (Notice, error) {
+		if err := w.behind.refusal(w.a); err != nil {
+			return nil, err
+		}
+		f := w.a.fold
 		free := len(f.Seats) == 0 || len(f.Seats) == 1 && f.Seats[0].open(at, n.Key.Key())
 		switch {
 		case f.Ended != nil:
@@ -158,18 +161,22 @@ func (f *Fold) keepsSeat(now Time) error {
 
 // TakeSeat moves the seat of an agent here and records why: whoever had it is lost, or two claim it. Only its owner
 // may, or, if that is nobody trusted here, this node: what the other decides meanwhile may be done twice. A seat that
-// is free or was handed over needs no taking.
+// is free or was handed over needs no taking. Of a copy from before this store handed the seat over, as the witness
+// knows, it also accepts that it is older.
 func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 	if why == "" {
 		return fmt.Errorf("take the seat of agent %s: say why: its memory records what happened to the other store",
 			id.Short())
 	}
-	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Place) (Notice, error) {
-		f := a.fold
-		if err := n.speaksFor(a); err != nil {
+	return n.seated(ctx, "take the seat of", id, func(w *work, at Place) (Notice, error) {
+		f := w.a.fold
+		if err := w.behind.refusal(w.a); err != nil && !w.behind.given() {
 			return nil, err
 		}
-		if len(f.Seats) > 0 && f.seatedAt(at) {
+		if err := n.speaksFor(w.a); err != nil {
+			return nil, err
+		}
+		if len(f.Seats) > 0 && f.seatedAt(at) && !w.behind.given() {
 			return nil, nil
 		}
 		return SeatTaken{At: at.ID, Of: f.seatClaims(), Lost: len(f.Seats) > 0, Note: why}, nil
@@ -180,8 +187,11 @@ func (n *Node) TakeSeat(ctx context.Context, id AgentID, why string) error {
 // node takes it there by itself, for it may have been handed over to somebody else before the copy was made. Of any
 // other seat it changes nothing.
 func (n *Node) TakeGiven(ctx context.Context, id AgentID) error {
-	return n.seated(ctx, "take the seat of", id, func(a *Agent, at Place) (Notice, error) {
-		if f := a.fold; f.HandedOver(at) && f.Seats[0].open(Place{ID: at.ID}, n.Key.Key()) {
+	return n.seated(ctx, "take the seat of", id, func(w *work, at Place) (Notice, error) {
+		if err := w.behind.refusal(w.a); err != nil {
+			return nil, err
+		}
+		if f := w.a.fold; f.HandedOver(at) && f.Seats[0].open(Place{ID: at.ID}, n.Key.Key()) {
 			return SeatTaken{At: at.ID, Of: f.seatClaims(), Note: "it arrived here after it was handed over"}, nil
 		}
 		return nil, nil
@@ -191,7 +201,7 @@ func (n *Node) TakeGiven(ctx context.Context, id AgentID) error {
 // seated writes a notice about the seat of an agent that counts here, while no node works on it. After one that takes a
 // seat without a reason it asks once more.
 func (n *Node) seated(ctx context.Context, verb string, id AgentID,
-	say func(*Agent, Place) (Notice, error)) (err error) {
+	say func(*work, Place) (Notice, error)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
@@ -213,12 +223,9 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 	if err := n.trust().Counts(w.a); err != nil {
 		return err
 	}
-	if err := w.behind.refusal(w.a); err != nil {
-		return err
-	}
 	yields := w.yields
 	for range 2 {
-		notice, err := say(w.a, *n.placed.Load())
+		notice, err := say(w, *n.placed.Load())
 		if err != nil || notice == nil {
 			return err
 		}
@@ -236,6 +243,12 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 		if !takes && !w.a.fold.HandedOver(*n.placed.Load()) {
 			return WithHint(fmt.Errorf("%w: its seat stays here: what was written about it does not count",
 				ErrConflict), "see who claims it with perdure seat show; its owner settles that with perdure seat take")
+		}
+		if w.behind != nil { // whoever has it is lost, and what it did
+			w.behind = nil
+			if err := n.seeAnew(ctx, w.a); err != nil {
+				return err
+			}
 		}
 		if !takes || taken.Note != "" { // a seat that nobody had is only the first step
 			n.keep(w)

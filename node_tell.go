@@ -124,7 +124,7 @@ func (n *Node) lacks(ctx context.Context, a *Agent) bool {
 	if n.Witness == nil {
 		return false
 	}
-	seen, err := n.Witness.Seen(ctx, a.ID())
+	seen, _, err := n.Witness.Seen(ctx, a.ID())
 	return err != nil || slices.ContainsFunc(seen, func(h Hash) bool {
 		return a.fold.head(h) == nil && a.recent(h) == nil
 	})

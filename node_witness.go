@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,12 +14,13 @@ import (
 // to an older copy holds nothing but good entries: only who saw the newer ones can tell, and an approval that was used
 // since would be used again.
 type Witness interface {
-	// Seen returns the heads an agent was last seen with; none: it was never seen.
-	Seen(ctx context.Context, id AgentID) ([]Hash, error)
-	// See remembers that an agent has these heads, the highest at this seq. They are durable in the store. It may
-	// return before it is remembered, and a crash may lose the last of it: then less is noticed, and nothing is refused
-	// that is good.
-	See(id AgentID, seq int64, heads []Hash)
+	// Seen returns the heads an agent was last seen with, and whether the store had handed its seat over in them; none:
+	// it was never seen.
+	Seen(ctx context.Context, id AgentID) (heads []Hash, given bool, err error)
+	// See remembers that an agent has these heads, the highest at this seq, and whether the store has handed its seat
+	// over in them. They are durable in the store. It may return before it is remembered, and a crash may lose the last
+	// of it: then less is noticed, and nothing is refused that is good.
+	See(id AgentID, seq int64, heads []Hash, given bool)
 	// Sync returns once what was seen is remembered, even if this process is killed at once. It comes before each
 	// effect that must happen once; where it fails, Fault says so.
 	Sync()
@@ -56,7 +58,7 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if n.Witness == nil {
 		return nil, nil
 	}
-	seen, err := n.Witness.Seen(ctx, a.ID())
+	seen, given, err := n.Witness.Seen(ctx, a.ID())
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +66,12 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0]})
+	older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0], Given: given})
 	return &older, nil
 }
+
+// given reports whether what an older copy lacks is known to have handed its seat over.
+func (i *Idle) given() bool { return i != nil && i.Reasons[0].Given }
 
 // asOlder is why nothing is done for an agent of which more was seen than this copy has: that this store handed it over
 // comes first, as it went on elsewhere then.
@@ -90,6 +95,11 @@ func (n *Node) older(ctx context.Context, a *Agent) error {
 func (i *Idle) refusal(a *Agent) error {
 	if i == nil {
 		return nil
+	}
+	if i.given() {
+		return WithHint(fmt.Errorf("%w: it was handed over since this copy was made: it goes on elsewhere, and "+
+			"what must happen once would happen twice", ErrDenied), "import the newer copy; or, if it is lost where "+
+			"it went, perdure seat take "+a.ID().Short()+" --yes --why TEXT")
 	}
 	return WithHint(fmt.Errorf("%w: this copy is older than one seen here: it lacks entry %s; what was done since "+
 		"would be done again",
@@ -174,12 +184,12 @@ func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
 	if n.Witness == nil || older != nil {
 		return
 	}
-	// where it cannot be told, the seat may be here
-	if at, err := n.here(context.WithoutCancel(ctx)); err == nil && a.fold.SeatElsewhere(at) {
+	at, err := n.here(context.WithoutCancel(ctx))
+	if err == nil && a.fold.SeatElsewhere(at) { // where it cannot be told, the seat may be here
 		return
 	}
 	if n.trust().Counts(a) == nil {
-		n.Witness.See(a.ID(), a.fold.Seq, a.Heads())
+		n.Witness.See(a.ID(), a.fold.Seq, a.Heads(), a.fold.HandedOver(at))
 	}
 }
 
@@ -201,6 +211,7 @@ const takenBack = "taken-back"
 
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner
 // may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again.
+// One that is known to have been handed over since is refused (ErrDenied): it goes on elsewhere. TakeSeat accepts it.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
@@ -212,6 +223,9 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err := n.speaksFor(a); err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
+	if old, err := n.behind(ctx, a); err != nil || old.given() {
+		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), cmp.Or(err, old.refusal(a)))
+	}
 	entries, next, err := n.Key.Commit(a, time.Now(), Draft{Policy: n.PolicyHash,
 		Body: Event{Name: takenBack, By: n.Key.Name, Notice: Resume{Note: note}}})
 	if err == nil {
@@ -220,11 +234,19 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
+	if err := n.seeAnew(ctx, next); err != nil {
+		return nil, err
+	}
+	return entries[0], nil
+}
+
+// seeAnew has the witness take an older copy of an agent for the newest.
+func (n *Node) seeAnew(ctx context.Context, a *Agent) error {
 	if n.Witness != nil {
-		if err := n.Witness.Forget(id); err != nil {
-			return nil, err
+		if err := n.Witness.Forget(a.ID()); err != nil {
+			return err
 		}
 	}
-	n.see(ctx, next, nil)
-	return entries[0], nil
+	n.see(ctx, a, nil)
+	return nil
 }

@@ -156,8 +156,10 @@ type lazyWitness struct {
 	fresh map[perdure.AgentID][]perdure.Hash
 }
 
-func (w *lazyWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash) { w.fresh[id] = heads }
-func (w *lazyWitness) Sync()                                                 { maps.Copy(w.seen, w.fresh) }
+func (w *lazyWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash, _ bool) {
+	w.fresh[id] = heads
+}
+func (w *lazyWitness) Sync() { maps.Copy(w.seen, w.fresh) }
 
 // A process is killed in the middle of a payment, and the store is put back to what it was before: the home knows.
 func TestWhatMustHappenOnceIsSeenBeforeItHappens(t *testing.T) {

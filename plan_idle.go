@@ -23,6 +23,7 @@ type Reason struct {
 	Asked    []string   `json:"asked,omitempty"`   // whom it is asked of; none: anybody
 	Entry    Hash       `json:"entry,omitzero"`    // that is missing here
 	Seat     Hash       `json:"seat,omitzero"`     // the id of the store that has the seat
+	Given    bool       `json:"given,omitempty"`   // the seat was handed over in what is missing here
 	Signal   Signal     `json:"signal,omitempty"`  // how the last attempt ended
 	Attempt  int64      `json:"attempt,omitempty"` // attempts, refusals or entries so far, in a row
 	Of       int64      `json:"of,omitempty"`      // the attempts there are at most; zero: no bound

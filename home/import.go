@@ -171,7 +171,7 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	if w == nil || err != nil {
 		return err
 	}
-	seen, err := w.Seen(ctx, a.ID())
+	seen, given, err := w.Seen(ctx, a.ID())
 	if err != nil {
 		return err
 	}
@@ -183,16 +183,18 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 		return err
 	}
 	if len(missing) > 0 {
+		older := &view.Older{Given: given, Name: view.Callable(a)}
 		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so "+
-			"with perdure resume --older", missing[0].Short())
+			"with %s", missing[0].Short(), older.Answer())
 		return nil
 	}
-	if at, err := h.PlaceOf(ctx, s); err != nil || a.Fold().SeatElsewhere(at) {
+	at, err := h.PlaceOf(ctx, s)
+	if err != nil || a.Fold().SeatElsewhere(at) {
 		return err
 	}
 	trust, err := h.Trust()
 	if err == nil && trust.Counts(a) == nil { // what strangers add makes no other copy an older one
-		w.See(a.ID(), a.Fold().Seq, a.Heads())
+		w.See(a.ID(), a.Fold().Seq, a.Heads(), a.Fold().HandedOver(at))
 	}
 	return err
 }

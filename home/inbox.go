@@ -175,14 +175,8 @@ func (h *Home) olderOf(ctx context.Context, s perdure.Store, lines []perdure.Lis
 			return nil, err
 		}
 		if x.Older != nil {
-			found = append(found, olderWait(&x))
+			found = append(found, x.Older.Wait(x.Agent, x.Name))
 		}
 	}
 	return found, nil
-}
-
-// olderWait is a copy that is older than what was seen here, as something that waits for a person.
-func olderWait(l *Listed) view.Wait {
-	return view.Wait{Agent: l.Agent, Name: l.Name, Kind: view.WaitOlder, What: l.Older.What(), Since: l.Older.Seen,
-		Answer: "perdure resume " + l.Older.Name + " --older # or import a good copy"}
 }

@@ -127,19 +127,19 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	r := &SeatsTaken{Agents: []perdure.AgentID{}}
 	var first error
 	for i, id := range ids {
-		out, here, to, err := h.seatOut(ctx, s, id)
+		out, here, err := h.seatOut(ctx, s, id)
 		if here {
 			r.Already = append(r.Already, id)
 			continue
 		}
-		if err == nil && out && !destroyed {
-			err = stillOut(NameOf(ctx, s, id), to)
+		if err == nil && !destroyed {
+			err = out
 		}
 		if err == nil {
 			err = n.TakeSeat(ctx, id, why)
 		}
 		if err == nil {
-			if r.Agents = append(r.Agents, id); out {
+			if r.Agents = append(r.Agents, id); out != nil {
 				r.Recalled = append(r.Recalled, id)
 			}
 		} else {
@@ -158,23 +158,31 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	return r, first
 }
 
-// seatOut reports whether this store handed the seat of an agent over, and has not seen anybody take it, or has it. To
-// is the key that it went to; zero: to whoever takes it first.
-func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (out, here bool, to perdure.Key,
-	err error) {
+// seatOut says what speaks against taking the seat of an agent, if this store handed it over, even where only what was
+// seen here tells, and has not seen anybody take it; and whether the seat is here.
+func (h *Home) seatOut(ctx context.Context, s perdure.Store, id perdure.AgentID) (out error, here bool, err error) {
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
-		return false, false, to, err
+		return nil, false, err
 	}
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
-		return false, false, to, err
+		return nil, false, err
+	}
+	older, err := h.Behind(ctx, s, a)
+	if err != nil {
+		return nil, false, err
 	}
 	f := a.Fold()
-	if out = f.HandedOver(place); out {
-		to = f.Seats[0].To
+	switch {
+	case older != nil && older.Given:
+		return perdure.WithHint(fmt.Errorf("take the seat of %s: %w: %s: whoever has it has the seat, and what must "+
+			"happen once can happen twice", view.Called(a), perdure.ErrDenied, view.SinceGiven),
+			"import the newer copy; or, if it is lost where it went, add --yes"), false, nil
+	case f.HandedOver(place):
+		return stillOut(NameOf(ctx, s, id), f.Seats[0].To), false, nil
 	}
-	return out, view.SeatOf(f, place) == view.SeatHere, to, nil
+	return nil, view.SeatOf(f, place) == view.SeatHere, nil
 }
 
 // stillOut refuses to take a seat back that somebody may have by now.
@@ -248,8 +256,14 @@ func (h *Home) Seated(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil {
 		return nil, err
 	}
+	older, err := h.Behind(ctx, s, a)
+	if err != nil {
+		return nil, err
+	}
 	f := a.Fold()
-	standing := view.SeatOf(f, at)
-	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at.ID, f.Seats,
-		view.SeatText(f, at)}, nil
+	standing, text := view.SeatOf(f, at), view.SeatText(f, at)
+	if older != nil && older.Given {
+		standing, text = view.SeatGiven, view.SinceGiven
+	}
+	return &Seated{f.Agent, f.Intent.Name, standing == view.SeatHere, standing, at.ID, f.Seats, text}, nil
 }

@@ -76,6 +76,10 @@ func (h *Home) seeAll(ctx context.Context, s perdure.Store, w *sqlite.Witness) e
 	if err != nil {
 		return err
 	}
+	place, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return err
+	}
 	for one, err := range l.List(ctx, perdure.Filter{}) {
 		if err != nil {
 			return err
@@ -85,7 +89,7 @@ func (h *Home) seeAll(ctx context.Context, s perdure.Store, w *sqlite.Witness) e
 			continue // it is damaged, which who uses it is told
 		}
 		if trust.Counts(a) == nil {
-			w.See(one.Agent, 0, a.Heads())
+			w.See(one.Agent, 0, a.Heads(), a.Fold().HandedOver(place))
 		}
 	}
 	return nil
@@ -109,8 +113,8 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if gone, err := h.goneOn(ctx, s, a); err != nil || gone && !h.isStore(seen.Store) {
 		return nil, err
 	}
-	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Name: view.Callable(a)},
-		nil
+	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Given: seen.Given,
+		Name: view.Callable(a)}, nil
 }
 
 // goneOn reports whether this store handed an agent over that counts here.
@@ -387,6 +391,9 @@ func (l *Listed) Next(now time.Time) string {
 		return "-"
 	case l.Apart != "":
 		return l.Apart
+	case l.Standing == "older" || l.Standing == "gone" || l.Standing == "damaged",
+		l.Standing == "waiting" && !l.Due.Go().After(now):
+		return "once a person acts"
 	case l.Due == 0:
 		return "on an event"
 	case !l.Due.Go().After(now):

@@ -97,6 +97,9 @@ func (s *speech) reason(r *perdure.Reason) string {
 		}
 		return fmt.Sprintf("held: %v", r.Fault)
 	case phase.RestOlder:
+		if r.Given {
+			return "this copy is older than one seen here: " + SinceGiven + ", and goes on elsewhere"
+		}
 		return "this copy is older than one seen here: it lacks entry " + r.Entry.Short() +
 			"; what was done since would be done again"
 	case phase.RestBlind:

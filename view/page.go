@@ -43,8 +43,11 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 	p.bounds()
 	p.exact("", "")
 	p.exact("standing", v.Standing)
-	if v.Older != nil {
+	switch {
+	case v.Older != nil && v.Ended != nil:
 		p.do("older", "", v.Older.String())
+	case v.Older != nil: // its answer follows
+		p.row("older", "%s", v.Older.What())
 	}
 	p.standing()
 	p.persons()
@@ -125,7 +128,7 @@ func (p *page) do(name, text, do string) { p.rows = append(p.rows, PageRow{name,
 func (p *page) bounds() {
 	in := &p.Intent
 	claims := ""
-	if slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Kind == WaitHeld }) {
+	if p.Stranger {
 		claims = ", by its own account: it does not count here"
 	}
 	p.row("scope", "%s, owned by %s%s", p.Charter.Scope, p.Owner, claims)
@@ -184,9 +187,11 @@ func (p *page) standing() {
 		}
 		return
 	}
-	if p.Why != "" {
+	switch {
+	case p.Older != nil: // that is why
+	case p.Why != "":
 		p.row("why", "%s", p.WhyText(p.now))
-	} else {
+	default:
 		p.row("next", "%s", p.Next)
 	}
 	p.polls()
@@ -231,7 +236,7 @@ func (p *page) persons() {
 		if p.brief && w.Action != nil {
 			what = w.Asking() + Cut(InLine(ActionText(w.Action)), LineWidth/2)
 		}
-		if w.Kind != WaitPause && w.Kind != WaitBudget && w.Kind != WaitOther {
+		if w.Kind != WaitPause && w.Kind != WaitBudget && w.Kind != WaitOlder && w.Kind != WaitOther {
 			p.row("asks", "%s, %s", what, Ago(w.Since, p.now))
 		}
 		if more := w.Circumstances(p.now); p.brief && more != "" {

@@ -11,7 +11,7 @@ import (
 const (
 	SeatHere      = "here"
 	SeatElsewhere = "elsewhere"
-	seatGiven     = "handed over"
+	SeatGiven     = "handed over"
 	seatDisputed  = "disputed"
 	seatFree      = "free"
 )
@@ -24,7 +24,7 @@ func SeatOf(f *perdure.Fold, at perdure.Place) string {
 	case f.Disputed():
 		return seatDisputed
 	case f.Seats[0].Given:
-		return seatGiven
+		return SeatGiven
 	case f.Seats[0].At == at.ID:
 		return SeatHere
 	}
@@ -39,7 +39,7 @@ func SeatText(f *perdure.Fold, at perdure.Place) string {
 	case seatDisputed:
 		return fmt.Sprintf("disputed: %d stores claim it; nothing that must happen once is decided until its owner "+
 			"takes it", len(f.Seats))
-	case seatGiven:
+	case SeatGiven:
 		if to := f.Seats[0].To; f.HandedOver(at) && !to.IsZero() {
 			return "handed over to key " + to.Short() + ": its node takes it where the agent arrives"
 		}

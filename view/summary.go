@@ -149,8 +149,9 @@ type Summary struct {
 	Survives string                 `json:"survives,omitempty"` // what is written to its store, as it was opened here
 	Older    *Older                 `json:"older,omitempty"`    // this home has seen more of it
 
-	Holds  perdure.Depth `json:"-"`
-	Unsure bool          `json:"-"` // nobody can say whether what is under way has a worker
+	Holds    perdure.Depth `json:"-"`
+	Unsure   bool          `json:"-"` // nobody can say whether what is under way has a worker
+	Stranger bool          `json:"-"` // what it says of itself does not count here
 
 	Names map[perdure.Key]string `json:"-"`
 	Tools []perdure.ToolRecord   `json:"-"`
@@ -176,7 +177,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Limit: f.Limit(), Left: f.Left(), Waits: waitsOf(a, t, me, now), Asks: f.Asks, Open: f.Open, Owed: f.Owed,
 		Sleep: f.Sleep,
 		Inbox: f.Unseen(), Entries: f.Count, Depth: a.Depth().String(), Holds: a.Depth(),
-		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools,
+		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools, Stranger: t.Counts(a) != nil,
 	}
 	if v.Ended != nil {
 		v.EndedBy = EndedBy(a)
@@ -250,6 +251,10 @@ func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
 func (v *Summary) Outrun(by *Older) {
 	if v.Older = by; by != nil && v.Ended == nil {
 		v.Standing, v.Person, v.Why, v.Reasons = by.Standing(v.Standing), true, by.What(), nil
+		v.Due, v.Waits = 0, slices.Insert(v.Waits, 0, by.Wait(v.Agent, v.Name))
+		if by.Given {
+			v.Seat = SinceGiven
+		}
 	}
 }
 

@@ -392,10 +392,11 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		found = append(found, w)
 	}
 	if why := t.Counts(a); why != nil {
+		if t.Ended(a) != nil {
+			return nil // a stranger's, and over: nothing can be said to it
+		}
 		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated, Answer: "perdure resume " + name}
-		if t.Ended(a) != nil { // a stranger's, and over
-			w.Answer, w.Others = "", "it has ended: nothing can be said to it"
-		} else if f.Ended != nil {
+		if f.Ended != nil {
 			w.Answer = "perdure import FILE --drop-unknown # FILE is a copy from before"
 		}
 		if len(f.Paused) > 0 {

@@ -48,6 +48,7 @@ type Sighting struct {
 	Heads []perdure.Hash
 	At    perdure.Time // zero: it was not noted
 	Store string       // where; empty: it was not noted
+	Given bool         // that store had handed its seat over
 }
 
 var _ perdure.Witness = (*Witness)(nil)
@@ -60,7 +61,7 @@ const witnessTrust = time.Second
 
 // seenTable is what a witness holds.
 const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, " +
-	"store TEXT) WITHOUT ROWID"
+	"store TEXT, given INTEGER) WITHOUT ROWID"
 
 // OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of.
 // It refuses a file that is damaged: one that has forgotten what it saw would let an older copy do again what was done.
@@ -97,7 +98,7 @@ func writeWitness(path string) (*conn, error) {
 		return nil, witnessError(path, err)
 	}
 	err = c.saw()
-	for _, column := range []string{"at INTEGER", "store TEXT"} { // which earlier versions did not have
+	for _, column := range []string{"at INTEGER", "store TEXT", "given INTEGER"} { // not in earlier versions
 		if err != nil {
 			break
 		}
@@ -257,10 +258,10 @@ func witnessError(path string, err error) error {
 	return fmt.Errorf("open witness: %w", err)
 }
 
-// Seen returns the heads an agent was last seen with.
-func (w *Witness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
+// Seen returns the heads an agent was last seen with, and whether its seat was handed over in them.
+func (w *Witness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, bool, error) {
 	s, err := w.Sighting(id)
-	return s.Heads, err
+	return s.Heads, s.Given, err
 }
 
 // Sighting returns how far an agent had come when it was last seen; without heads: it never was.
@@ -392,9 +393,12 @@ func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) err
 		f(s)
 		return nil
 	}
-	err := w.c.query("SELECT agent, seq, heads, at, store FROM seen"+where, each, args...)
-	if err != nil && strings.Contains(err.Error(), "no such column") { // of an earlier version, and only looked at
-		err = w.c.query("SELECT agent, seq, heads, NULL, NULL FROM seen"+where, each, args...)
+	var err error
+	for _, columns := range []string{"at, store, given", "at, store, NULL", "NULL, NULL, NULL"} {
+		err = w.c.query("SELECT agent, seq, heads, "+columns+" FROM seen"+where, each, args...)
+		if err == nil || !strings.Contains(err.Error(), "no such column") {
+			break // else it is of an earlier version, and only looked at
+		}
 	}
 	if err != nil && (forgot(err) || strings.Contains(err.Error(), "no such table")) {
 		err = witnessError(w.path, fmt.Errorf("%w: %w", errForgot, err))
@@ -412,7 +416,7 @@ func sighting(v []driver.Value) (s Sighting, ok bool) {
 		return s, false
 	}
 	s = Sighting{Agent: perdure.AgentID(id), Seq: seq, Heads: make([]perdure.Hash, len(packed)/hashSize),
-		At: perdure.Time(integer(v[3]))}
+		At: perdure.Time(integer(v[3])), Given: integer(v[5]) != 0}
 	s.Store, _ = v[4].(string)
 	for i := range s.Heads {
 		copy(s.Heads[i][:], packed[i*hashSize:])
@@ -422,13 +426,13 @@ func sighting(v []driver.Value) (s Sighting, ok bool) {
 
 // See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by
 // Close; of an eager witness at once.
-func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash) {
+func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash, given bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.looks || w.shut || w.fresh[id].Seq > seq {
 		return
 	}
-	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store}
+	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store, given}
 	if w.eager && !w.blind {
 		w.sync()
 		return
@@ -489,10 +493,10 @@ func (w *Witness) write() {
 		for _, h := range s.Heads {
 			packed = append(packed, h[:]...)
 		}
-		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "+
-			"SET seq = excluded.seq, "+
-			"heads = excluded.heads, at = excluded.at, store = excluded.store WHERE excluded.seq >= seen.seq", id[:],
-			s.Seq, packed, int64(s.At), s.Store)
+		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store, given) VALUES (?, ?, ?, ?, ?, ?) "+
+			"ON CONFLICT DO UPDATE SET seq = excluded.seq, heads = excluded.heads, at = excluded.at, "+
+			"store = excluded.store, given = excluded.given WHERE excluded.seq >= seen.seq", id[:], s.Seq, packed,
+			int64(s.At), s.Store, s.Given)
 	}
 	if err == nil {
 		err = w.c.exec("COMMIT")

@@ -20,7 +20,7 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	older, newer := perdure.HashOf([]byte("older")), perdure.HashOf([]byte("newer"))
 	wants := func(when string, w *sqlite.Witness, want perdure.Hash) {
 		t.Helper()
-		if got, err := w.Seen(t.Context(), id); err != nil || len(got) != 1 || got[0] != want {
+		if got, _, err := w.Seen(t.Context(), id); err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: got %v, %v, want %s", when, got, err, want.Short())
 		}
 	}
@@ -33,14 +33,14 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 		return w
 	}
 	w := open()
-	w.See(id, 9, []perdure.Hash{newer})
-	w.See(id, 5, []perdure.Hash{older})
+	w.See(id, 9, []perdure.Hash{newer}, false)
+	w.See(id, 5, []perdure.Hash{older}, false)
 	wants("before it is written", w, newer)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	w = open()
-	w.See(id, 5, []perdure.Hash{older})
+	w.See(id, 5, []perdure.Hash{older}, false)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	if err := w.Forget(id); err != nil {
 		t.Fatal(err)
 	}
-	w.See(id, 5, []perdure.Hash{older})
+	w.See(id, 5, []perdure.Hash{older}, false)
 	wants("once it is forgotten", w, older)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.See(id, 1, []perdure.Hash{{1}})
+	w.See(id, 1, []perdure.Hash{{1}}, false)
 	if err := errors.Join(w.Fault(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +80,10 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := w.Seen(t.Context(), id); err != nil || len(seen) != 1 {
+	if seen, _, err := w.Seen(t.Context(), id); err != nil || len(seen) != 1 {
 		t.Errorf("it has seen %v, %v", seen, err)
 	}
-	w.See(id, 2, []perdure.Hash{{2}})
+	w.See(id, 2, []perdure.Hash{{2}}, false)
 	if w.Fault() == nil || w.Forget(perdure.AgentID{2}) == nil {
 		t.Error("it does not say that it cannot be written")
 	}
@@ -140,7 +140,7 @@ func TestAWitnessThatForgotIsNoWitnessThatSawNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.See(id, 1, []perdure.Hash{{1}})
+			w.See(id, 1, []perdure.Hash{{1}}, false)
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestAWitnessThatForgotIsNoWitnessThatSawNothing(t *testing.T) {
 			if w.Fault() == nil {
 				t.Error("it has no fault after it could not be read")
 			}
-			if _, err := w.Seen(t.Context(), id); err == nil && !strings.Contains(text, "agent") {
+			if _, _, err := w.Seen(t.Context(), id); err == nil && !strings.Contains(text, "agent") {
 				t.Error("an agent that was seen passes for one that was not")
 			}
 			_ = w.Close()
@@ -177,7 +177,7 @@ func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.See(perdure.AgentID{1}, 1, []perdure.Hash{{1}})
+	w.See(perdure.AgentID{1}, 1, []perdure.Hash{{1}}, false)
 	for s, err := range w.Sightings() {
 		if err != nil || s.Agent != (perdure.AgentID{1}) || s.Seq != 1 {
 			t.Errorf("got %+v, %v, want what is not written yet, too", s, err)
@@ -198,7 +198,7 @@ func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
 	if s, err := look.Sighting(perdure.AgentID{1}); err != nil || s.Seq != 1 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if _, err := w.Seen(t.Context(), perdure.AgentID{1}); err == nil {
+	if _, _, err := w.Seen(t.Context(), perdure.AgentID{1}); err == nil {
 		t.Error("a witness that is closed has seen nothing")
 	}
 	if err := look.Close(); err != nil {
@@ -228,15 +228,15 @@ func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
 		}
 		for i := range 3 {
 			id := perdure.AgentID(perdure.HashOf([]byte{byte(i)}))
-			if got, err := asked.Seen(t.Context(), id); err != nil || got != nil {
+			if got, _, err := asked.Seen(t.Context(), id); err != nil || got != nil {
 				t.Errorf("begun %v: before: got %v, %v", begun, got, err)
 			}
 			w := open()
-			w.See(id, 1, []perdure.Hash{perdure.HashOf([]byte("head"))})
+			w.See(id, 1, []perdure.Hash{perdure.HashOf([]byte("head"))}, false)
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := asked.Seen(t.Context(), id); err != nil || len(got) != 1 {
+			if got, _, err := asked.Seen(t.Context(), id); err != nil || len(got) != 1 {
 				t.Errorf("begun %v: what was written later: got %v, %v", begun, got, err)
 			}
 		}
@@ -274,16 +274,16 @@ func TestWitnessesOfOneFileSeeWhatTheOthersSaw(t *testing.T) {
 	}
 	wants("at first", 0)
 	for n := int64(1); n < 20; n++ {
-		both[n%2].See(id, n, []perdure.Hash{heads(n)})
+		both[n%2].See(id, n, []perdure.Hash{heads(n)}, false)
 		wants("after a sighting", n)
 	}
-	both[0].See(id, 5, []perdure.Hash{heads(5)})
+	both[0].See(id, 5, []perdure.Hash{heads(5)}, false)
 	wants("after an older sighting", 19)
 	if err := both[1].Forget(id); err != nil {
 		t.Fatal(err)
 	}
 	wants("after it was forgotten", 0)
-	both[1].See(id, 3, []perdure.Hash{heads(3)})
-	both[0].See(id, 2, []perdure.Hash{heads(2)}) // what it has kept is that nothing was seen
+	both[1].See(id, 3, []perdure.Hash{heads(3)}, false)
+	both[0].See(id, 2, []perdure.Hash{heads(2)}, false) // what it has kept is that nothing was seen
 	wants("after one saw less than another", 3)
 }
