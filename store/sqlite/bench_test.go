@@ -305,7 +305,7 @@ func BenchmarkDormant(b *testing.B) {
 // TestStepTakesFewBytes holds the size of a step on disk: advice, decision and an outcome with a result of 1 KiB, in
 // one commit.
 func TestStepTakesFewBytes(t *testing.T) {
-	const steps, most = 500, 1900
+	const steps, most = 500, 1700
 	path := filepath.Join(t.TempDir(), "store")
 	s := openBench(t, path)
 	key := newSigner(t)

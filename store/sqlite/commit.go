@@ -133,6 +133,7 @@ type writer struct {
 	pasts   map[perdure.AgentID]*past // what is known of entries before the heads
 	version uint32                    // of the file, after this connection changed it last
 	next    int64                     // rid
+	room    int                       // bytes that the last page of the log has left, as far as is known
 	recent  int64                     // rows in recent
 	tail    []driver.Value            // agent and rid of the rows after mark
 	mark    int64                     // the row that those are after
@@ -393,7 +394,7 @@ func (w *writer) undo() error {
 func (w *writer) unlearn() {
 	clear(w.agents)
 	clear(w.pasts)
-	w.births.lost = false
+	w.births.lost, w.room = false, 0
 }
 
 // sync switches whether commits are synced. A synced commit also syncs those before it.

@@ -9,37 +9,45 @@ import (
 )
 
 const (
-	// third and whole are the longest data of which three, or one, go into a page of 4096 bytes. What is longer than
-	// whole goes into pages of its own, without much waste.
-	third = 1350
-	whole = 4050
-	// quarter is the longest data of which four go into a page.
-	quarter = 1010
+	page  = 4096 - 8 // bytes of a leaf that its cells have
+	cell  = 20       // what a cell takes beside its data, at most
+	whole = 4050     // the longest data that goes into a page; what is longer has pages of its own, without much waste
+	least = 256      // the shortest data that is worth a row of its own
+	// mostPieces is in how many rows of the table a row may be: files of earlier versions have as many.
+	mostPieces = 5
 )
 
-// insert writes a row whose first byte is to say in how many more rows it goes on: rows between a third of a page and a
-// page waste up to half of it, so they are cut into pieces that go well together.
+// insert writes a row whose first byte is to say in how many more rows it goes on. Where a page ends within it, that is
+// one: pages of whole rows would waste up to half of each.
 func (w *writer) insert(key int64, data []byte) error {
-	pieces := 1
-	if len(data) > third && len(data) <= whole {
-		pieces = (len(data) + quarter - 1) / quarter
+	first := len(data)
+	if left := w.room - cell; first <= whole && first > left && left >= least {
+		first = left
 	}
-	data[0] = byte(pieces - 1)
+	data[0] = 0
+	if first < len(data) {
+		data[0] = 1
+	}
 	if w.tail = append(w.tail, key, w.next); key != w.rest {
 		w.rest = 0
 	}
-	size := (len(data) + pieces - 1) / pieces
-	for i := range pieces {
-		agent := driver.Value(key)
-		if i > 0 {
-			agent = nil
-		}
-		piece := data[i*size : min((i+1)*size, len(data))]
-		if err := w.do("INSERT INTO log VALUES(?,?,?)", w.next, agent, piece); err != nil {
-			return err
-		}
-		w.next++
+	if err := w.put(key, data[:first]); err != nil || first == len(data) {
+		return err
 	}
+	return w.put(nil, data[first:])
+}
+
+// put writes a row of the table, and reckons how much room the last page has after it. Where it is wrong, as it may be
+// about a page that somebody else wrote on, a page has more left unused than it need have.
+func (w *writer) put(agent driver.Value, data []byte) error {
+	if err := w.do("INSERT INTO log VALUES(?,?,?)", w.next, agent, data); err != nil {
+		return err
+	}
+	w.next++
+	if cell+len(data) > w.room {
+		w.room = page
+	}
+	w.room = max(w.room-cell-len(data), 0)
 	return nil
 }
 

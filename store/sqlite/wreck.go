@@ -12,9 +12,6 @@ type wreck struct {
 	rows map[int64][]byte // and the pieces that they go on in
 }
 
-// mostPieces is in how many rows of the table a row may be: see insert.
-const mostPieces = (whole + quarter - 1) / quarter
-
 // salvage finds a row of an agent that SQLite cannot reach. It returns the damage where the row is lost.
 func salvage(c *conn, key, rid int64, damage error) (storedRow, error) {
 	if w := c.wreck; w == nil || w.key != key || w.rows[rid] == nil {
