@@ -35,6 +35,10 @@ func (t *Trust) Counts(a *Agent) error {
 		}
 	}
 	r := untrusted(first, lacks)
+	if first.child && lacks == MayOwn {
+		t.unborn(a, r)
+		return r
+	}
 	if t.revoked(first.key) {
 		r.Got = first.key.Short() + ", which was revoked here"
 		r.Hint = "if it was revoked by mistake, and nobody else has it: " + first.trustCommand(lacks)
@@ -79,6 +83,8 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	granted, revoked := t.granted(w.key, w.right, w.scope), t.revoked(w.key)
 	switch {
 	case granted && (!revoked || t.hadSeen(a, w)) || t.anyLets(f, w):
+		return true
+	case w.child && t.borneOut(a):
 		return true
 	case revoked || w.right.has(MayOwn):
 		return false
@@ -134,7 +140,7 @@ func (t *Trust) Ended(a *Agent) *Ending {
 	}
 	scope := f.Charter.Scope
 	ours := t.Allows(f.Charter.Owner, MayOwn, scope) || !f.Begun.IsZero() && t.Allows(f.Begun, MayOwn, scope)
-	if ours && t.Counts(a) != nil {
+	if ours && (!t.claimed(a) || t.borneOut(a)) && t.Counts(a) != nil {
 		return nil
 	}
 	return f.Ended
@@ -155,7 +161,9 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
 	if behind(err) { // some belong before what somebody vouched for: then all is judged from the beginning
-		a, err = t.Fold(both(had, fresh))
+		if a, err = t.Fold(both(had, fresh)); err == nil {
+			a.elder = here.elder
+		}
 	}
 	if err == nil {
 		err = t.Counts(a)

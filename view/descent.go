@@ -26,9 +26,9 @@ func (d *Descent) String() string {
 	return text
 }
 
-// Descend verifies the memory of the parent, and that the agent descends from it as it says.
+// Descend verifies the memory of the parent, with what o says of trust, and that the agent descends from it as it says.
 func Descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOptions) (*Descent, error) {
-	v, err := perdure.Verify(parent, perdure.VerifyOptions{Trust: o.Trust})
+	v, err := perdure.Verify(parent, perdure.VerifyOptions{Trust: o.Trust, Beside: o.Beside})
 	if err != nil {
 		return nil, fmt.Errorf("the parent: %w", err)
 	}

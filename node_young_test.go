@@ -1,0 +1,67 @@
+package perdure_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// pool is a node of somebody who is trusted as an author, and has begun two generations of children in the name of the
+// owner of an agent: in order, the youngest first.
+func pool(t *testing.T, owner *perdure.Node) (*perdure.Node, []perdure.AgentID) {
+	t.Helper()
+	n := newNode(t, owner.Store, scripted(func(a *perdure.Agent, turn int64) []perdure.Action {
+		if a.Fold().Charter.Depth == 0 || turn > 0 {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.On{Event: "go"}}}
+		}
+		depth := a.Fold().Charter.Depth - 1
+		return []perdure.Action{perdure.Delegate{Intent: perdure.Intent{Goal: "part"}, Depth: depth},
+			perdure.Sleep{Trigger: perdure.On{Event: "go"}}}
+	}))
+	n.Trust = perdure.NewTrust(perdure.Trustee{Key: owner.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	ids := []perdure.AgentID{create(t, owner, perdure.Genesis{Charter: perdure.Charter{Depth: 2}})}
+	for range 2 {
+		run(t, n, ids[0])
+		ids = append([]perdure.AgentID{load(t, n.Store, ids[0]).Children[0].Agent}, ids...)
+	}
+	if _, err := n.Tell(t.Context(), ids[0], perdure.Event{Name: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	return n, ids
+}
+
+func TestAChildThatCameBeforeItsParentsGoesOnWhenTheyCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, new(perdure.MemStore), scripted(func(a *perdure.Agent, _ int64) []perdure.Action {
+			return []perdure.Action{perdure.End{Signal: perdure.OK}}
+		}))
+		away, ids := pool(t, n)
+		here := new(perdure.MemStore)
+		place, err := n.Store.(perdure.Placed).Place(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = &perdure.Node{Store: here, Place: place, Key: n.Key, Policy: n.Policy, Advisors: n.Advisors,
+			Trust: perdure.NewTrust(perdure.Trustee{Key: away.Key.Key(), Rights: perdure.MayAuthor,
+				Scope: perdure.AnyScope})}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		time.Sleep(time.Minute)
+		for _, id := range ids {
+			if id != ids[0] && load(t, here, ids[0]).Ended != nil {
+				t.Fatal("a child goes on whose parents are not all here")
+			}
+			copyTo(t, away.Store, here, id)
+			time.Sleep(3*time.Second + 7*time.Millisecond)
+		}
+		if load(t, here, ids[0]).Ended == nil {
+			t.Error("a child does not go on though its parents are here")
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,75 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Whoever runs an agent begins its children in the name of its owner. That is a claim, which anybody can make who may
+// write to agents in the scope: it takes the right to own, or the parent, which bears it out.
+
+// Beside is an agent beside its parent in a store. A child that somebody began in the name of its owner counts by what
+// its parent says there. Loading an agent out of a store does the same; one that was folded of entries stands nowhere,
+// and has no parent.
+func (t *Trust) Beside(ctx context.Context, s Store, a *Agent) (*Agent, error) {
+	known := *a
+	return t.beside(ctx, s, &known, 0)
+}
+
+// beside is Beside for an agent that the caller owns, and that is so many generations above the one asked for.
+func (t *Trust) beside(ctx context.Context, s Store, a *Agent, above int) (*Agent, error) {
+	if a.elder = nil; !t.claimed(a) || above == maxElders {
+		return a, nil
+	}
+	elder, err := load(ctx, s, a.fold.Lineage.Parent, t, above+1)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRejected) {
+		return a, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load the parent of agent %s: %w", a.ID().Short(), err)
+	}
+	a.elder = elder
+	return a, nil
+}
+
+// claimed reports whether somebody began a child in the name of its owner, by whom nobody else vouches for it. A nil
+// Trust does not know who may.
+func (t *Trust) claimed(a *Agent) bool {
+	for w := a.authors; w != nil; w = w.before {
+		if t != nil && t.vouches(w) {
+			return false
+		}
+		if w.child {
+			return t == nil || !t.granted(w.key, MayOwn, w.scope)
+		}
+	}
+	return false
+}
+
+// borneOut reports whether the parent of a child is beside it, counts, and has a decision that created it.
+func (t *Trust) borneOut(a *Agent) bool {
+	return a.elder != nil && a.elder.fold.has(a.ID()) && t.Counts(a.elder) == nil
+}
+
+// has reports whether a decision of the agent created a child. What was wider than the agent created none.
+func (f *Fold) has(child AgentID) bool {
+	return slices.ContainsFunc(f.Children, func(c ChildInfo) bool { return c.Agent == child })
+}
+
+// unborn says what is missing of a child that nothing but its first entry calls its owner's.
+func (t *Trust) unborn(a *Agent, r *Rejection) {
+	parent := a.fold.Lineage.Parent
+	r.Got += ", in the name of " + t.nameOf(a.fold.Charter.Owner)
+	r.Want += ", or its parent " + parent.Short() + " here, with a decision that created it"
+	switch {
+	case a.elder == nil:
+		r.Hint = "its parent is not in this store: bring that, too"
+	case !a.elder.fold.has(a.ID()):
+		r.Hint = "its parent is here and knows nothing of it: bring a newer copy of that"
+	default:
+		r.Hint = "its parent does not count here itself: perdure show " + parent.Short()
+	}
+	r.Hint += "; or look at it, and admit it with perdure resume"
+}
