@@ -286,6 +286,24 @@ func TestEveryListIsBounded(t *testing.T) {
 	}
 }
 
+// TestActsOnManyBranchesCostWhatOnesOnFewDo: however many branches a memory has, an entry is held against as many acts.
+func TestActsOnManyBranchesCostWhatOnesOnFewDo(t *testing.T) {
+	fold := func(branches int) cost {
+		w := newAttack(t, Genesis{})
+		for i := range branches {
+			w.put(Decision{Action: Execute{Tool: "pay", Call: fmt.Sprint(i)}, Verdict: Verdict{Answer: Allow}, Effect: Once,
+				Deadline: TimeOf(epoch.Add(time.Hour))}, people["owner"].key, w.entries[0])
+		}
+		_, c := apply(t, new(Agent), w.entries)
+		return c
+	}
+	few, many := fold(2*maxOpen), fold(8*maxOpen)
+	t.Log(few, many)
+	if many.work > few.work+few.work/2 {
+		t.Errorf("%v with four times the branches of %v", many, few)
+	}
+}
+
 // TestChildrenAreBounded is the same for children, whose decisions carry their genesis.
 func TestChildrenAreBounded(t *testing.T) {
 	w := newAttack(t, Genesis{Charter: Charter{Depth: 4}})

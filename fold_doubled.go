@@ -200,7 +200,10 @@ func (f *Fold) unseen(e *Entry, parentOf func(Hash) (parent, bool)) (u unseen) {
 	if len(f.acts) == 0 || f.onTop(e) {
 		return u
 	}
-	left := f.acts
+	left := make([]Position, len(f.acts))
+	for i := range f.acts {
+		left[i] = f.acts[i].at
+	}
 	u.beyond = f.forgot != Position{}
 	for _, name := range e.Parents {
 		p, ok := parentOf(name)
@@ -208,22 +211,20 @@ func (f *Fold) unseen(e *Entry, parentOf func(Hash) (parent, bool)) (u unseen) {
 			continue
 		}
 		f.work += int64(len(left) + len(p.missed))
-		var rest []act
 		missed, known := oneOf(p.missed), 0
 		for i := range f.acts {
 			if missed(f.acts[i].at.Name) {
 				known++
 			}
 		}
-		for i := range left {
-			if a := &left[i]; a.at.Compare(p.at) > 0 || missed(a.at.Name) {
-				rest = append(rest, *a)
-			}
-		}
-		left, u.beyond = rest, u.beyond && (p.beyond || p.at.Compare(f.forgot) < 0 || known < len(p.missed))
+		left = slices.DeleteFunc(left, func(at Position) bool { return at.Compare(p.at) <= 0 && !missed(at.Name) })
+		u.beyond = u.beyond && (p.beyond || p.at.Compare(f.forgot) < 0 || known < len(p.missed))
+	}
+	if len(left) > 0 {
+		u.missed = make([]Hash, len(left))
 	}
 	for i := range left {
-		u.missed = append(u.missed, left[i].at.Name)
+		u.missed[i] = left[i].Name
 	}
 	return u
 }
@@ -235,6 +236,7 @@ func (a *Agent) parentOf(name Hash) (parent, bool) {
 	}
 	for _, s := range []segment{a.cur, a.prev} {
 		for l := s.last; l != nil; l = l.before {
+			a.fold.work++
 			if l.Name == name {
 				return parent{l.Position(), l.unseen}, true
 			}
@@ -243,12 +245,13 @@ func (a *Agent) parentOf(name Hash) (parent, bool) {
 	return parent{}, false
 }
 
-// parents is parentOf for a run of entries that is longer than what is held.
+// parents is parentOf for a run of entries that are folded from a base on, whose heads are known: as long as the memory
+// is wide, what is held is too long to be looked through for each.
 func (a *Agent) parents(entries []*Entry, known map[Hash]Head) func(Hash) (parent, bool) {
 	var seqs map[Hash]int64
 	return func(name Hash) (parent, bool) {
-		if p, ok := a.parentOf(name); ok {
-			return p, true
+		if h := a.fold.head(name); h != nil {
+			return parent{Position{h.Seq, h.Name}, h.unseen}, true
 		}
 		if seqs == nil { // few memories need it
 			seqs = make(map[Hash]int64, len(entries))

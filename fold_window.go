@@ -111,8 +111,8 @@ func (w *window) parents(e *Entry, admitted map[Hash]int64) (highest int64, know
 			seq, ok = l.Seq, true
 		}
 		if !ok && w.base != nil {
-			if i := slices.IndexFunc(w.base.Heads, func(h Head) bool { return h.Name == p }); i >= 0 {
-				seq, ok = w.base.Heads[i].Seq, true
+			if h := w.base.head(p); h != nil {
+				seq, ok = h.Seq, true
 			}
 		}
 		if !ok {

@@ -3,6 +3,7 @@ package perdure
 import (
 	"crypto/ed25519"
 	"fmt"
+	"sync"
 
 	"github.com/perdure/perdure/internal/canon"
 )
@@ -76,11 +77,54 @@ func (k Key) verify(message, signature []byte) error {
 		return reject(predSignature, nil, "$.signature", "a signature that begins with "+got, "one by "+k.Short(),
 			forgedHint)
 	}
-	if !ed25519.Verify(k[:], message, signature) { // compares the encodings, and refuses S that is not reduced
+	if !proven.verify(k, message, signature) {
 		return reject(predSignature, nil, "$.signature", "a signature that does not verify", "one by "+k.Short(),
 			forgedHint)
 	}
 	return nil
+}
+
+// proven are signatures that this process has verified.
+var proven proofs
+
+// proofs remembers signatures that verify, the newest of them. To verify one takes longer than all else that is done
+// with a small entry, and whoever takes in a memory reads it several times: to check it, to see whether it counts here,
+// to store it, and to look at what came of it.
+type proofs struct {
+	mu            sync.Mutex
+	recent, older map[Hash]struct{} // hashes of key, signature and message
+	made          int               // how many were verified, and not remembered
+}
+
+func (p *proofs) verify(k Key, message, signature []byte) bool {
+	b := append(make([]byte, 0, 128), k[:]...)
+	name := HashOf(append(append(b, signature...), message...)) // the first two are of one length always
+	if p.has(name) {
+		return true
+	}
+	if !ed25519.Verify(k[:], message, signature) { // compares the encodings, and refuses S that is not reduced
+		return false
+	}
+	p.add(name)
+	return true
+}
+
+func (p *proofs) has(name Hash) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, recent := p.recent[name]
+	_, older := p.older[name]
+	return recent || older
+}
+
+func (p *proofs) add(name Hash) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made++
+	if p.recent == nil || len(p.recent) == maxProofs {
+		p.recent, p.older = make(map[Hash]struct{}), p.recent
+	}
+	p.recent[name] = struct{}{}
 }
 
 const forgedHint = "the entry was changed or forged; get it from another copy"

@@ -204,3 +204,33 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 }
+
+// TestASignatureIsVerifiedOnce: whoever reads a memory again pays for no signature again, and what is remembered is
+// bounded.
+func TestASignatureIsVerifiedOnce(t *testing.T) {
+	s := must(GenerateSigner("once"))
+	const n = 50
+	var p proofs
+	for range 3 {
+		for i := range n {
+			name := HashOf([]byte{byte(i)})
+			sig := must(s.Sign(name))
+			if !p.verify(s.Key(), name[:], sig) {
+				t.Fatal("an honest signature does not verify")
+			}
+			other := HashOf(name[:])
+			if p.verify(s.Key(), other[:], sig) {
+				t.Fatal("a signature over something else verifies")
+			}
+		}
+	}
+	if p.made != n {
+		t.Errorf("%d signatures were verified, want %d", p.made, n)
+	}
+	for i := range 3 * maxProofs {
+		p.add(Hash{byte(i), byte(i >> 8), byte(i >> 16)})
+	}
+	if got := len(p.recent) + len(p.older); got > 2*maxProofs {
+		t.Errorf("%d signatures are remembered, want %d at most", got, 2*maxProofs)
+	}
+}
