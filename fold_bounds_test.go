@@ -291,8 +291,8 @@ func TestActsOnManyBranchesCostWhatOnesOnFewDo(t *testing.T) {
 	fold := func(branches int) cost {
 		w := newAttack(t, Genesis{})
 		for i := range branches {
-			w.put(Decision{Action: Execute{Tool: "pay", Call: fmt.Sprint(i)}, Verdict: Verdict{Answer: Allow}, Effect: Once,
-				Deadline: TimeOf(epoch.Add(time.Hour))}, people["owner"].key, w.entries[0])
+			w.put(Decision{Action: Execute{Tool: "pay", Call: fmt.Sprint(i)}, Verdict: Verdict{Answer: Allow},
+				Effect: Once, Deadline: TimeOf(epoch.Add(time.Hour))}, people["owner"].key, w.entries[0])
 		}
 		_, c := apply(t, new(Agent), w.entries)
 		return c

@@ -162,8 +162,8 @@ const (
 	// maxCovered is how many authors are remembered as having signed after an entry, when an agent is loaded. It
 	// changes cost only.
 	maxCovered = 16
-	// maxProofs is how many signatures known to verify are remembered at least, and half of how many at most: those of a
-	// memory of 10 MB, in 4 MB. It changes cost only.
+	// maxProofs is how many signatures known to verify are remembered at least, and half of how many at most: those of
+	// a memory of 10 MB, in 4 MB. It changes cost only.
 	maxProofs = 1 << 15
 	// loadBytes is how many bytes of bodies are folded at a time when an agent is loaded: far more than the usual
 	// entries since a snapshot.

@@ -33,6 +33,7 @@ type work struct {
 
 	base   *Agent // without what is pending
 	hushed bool   // a poll told nothing new and was not recorded
+	vigil  bool   // it polls without a claim, and does nothing else
 	wrote  bool   // something was
 	retold []Hash // the polls whose note this node wrote, and not their tool: it says how often they told nothing new
 
@@ -125,13 +126,14 @@ func (n *Node) runClaimed(ctx context.Context, stop <-chan struct{}, id AgentID,
 			c.abandon()
 		}
 	}()
-	idle, heads, err = n.runHeld(ctx, stop, id, c, over)
+	idle, heads, err = n.runHeld(ctx, stop, id, c, false, over)
 	returned = true
 	return idle, heads, err
 }
 
 // runHeld is runClaimed for what comes back.
-func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, over func(cycles int) bool) (
+func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c *renewal, vigil bool,
+	over func(cycles int) bool) (
 	idle Idle, heads []Hash, err error,
 ) {
 	var w *work
@@ -152,7 +154,7 @@ func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c 
 	if err != nil {
 		return Idle{}, nil, errors.Join(err, c.release(ctx, nil, TimeOf(time.Now().Add(loadRetry))))
 	}
-	w.claim, w.stop = c, stop
+	w.claim, w.stop, w.vigil = c, stop, vigil
 	n.enter(id)
 	func() {
 		defer n.leave(id, w)
@@ -167,7 +169,11 @@ func (n *Node) runHeld(ctx context.Context, stop <-chan struct{}, id AgentID, c 
 	if !w.hushed || w.wrote { // else its line is as it was
 		err = errors.Join(err, n.index(ctx, w))
 	}
-	return idle, w.heads, errors.Join(err, c.release(ctx, seen, w.due(idle)))
+	due := w.due(idle)
+	if err == nil && over != nil && w.hushed && !w.wrote {
+		due = n.keepVigil(id, due)
+	}
+	return idle, w.heads, errors.Join(err, c.release(ctx, seen, due))
 }
 
 // due is when a node should look at the agent again. What this one cannot do, does not trust or must not touch, another
@@ -200,7 +206,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 			return idleFor(Reason{Kind: phase.RestStopping, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		mine := !w.claim.gone(ctx, w.yields > yields)
-		if yields = w.yields; !mine || (over != nil && over(w.cycles)) {
+		if yields = w.yields; !mine || w.vigil && w.wrote || (over != nil && over(w.cycles)) {
 			return idleFor(Reason{Kind: phase.RestTurn, Until: TimeOf(time.Now())}), w.flush(ctx)
 		}
 		step, err := w.observedCycle(ctx)
@@ -249,7 +255,11 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 	} else if left {
 		c.Seated = true
 	}
-	return w.take(ctx, Plan(w.polled(), c, now), now)
+	step := Plan(w.polled(), c, now)
+	if w.vigil && !polls(step) {
+		step = idleFor(Reason{Kind: phase.RestTurn, Until: TimeOf(now)})
+	}
+	return w.take(ctx, step, now)
 }
 
 // take carries out a step of the plan. It returns the step that was taken: the agent may be idle after all.

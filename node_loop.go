@@ -65,6 +65,7 @@ func (n *Node) Run(ctx context.Context) error {
 	l.workers.Wait()
 	timer.Stop()
 	l.watchers.Wait()
+	n.endVigils(workCtx)
 	n.release()
 	return err
 }
@@ -85,6 +86,7 @@ type loop struct {
 	lacks   map[AgentID]string // what was logged that the node lacks
 	crowd   crowd
 	share   share
+	vigils  vigils
 }
 
 // run starts work until stopped.
@@ -140,9 +142,12 @@ func (l *loop) pause(d time.Duration) bool {
 // over because there is nothing to do for them here.
 func (l *loop) scan() (next time.Time, passed int, err error) {
 	now := time.Now()
-	next = now.Add(horizon)
+	next, on := l.watchOver(now)
+	if !on {
+		return now, passed, nil
+	}
 	left := false
-	for look, err := range l.n.Store.Due(l.ctx, next) {
+	for look, err := range l.n.Store.Due(l.ctx, now.Add(horizon)) {
 		if err != nil {
 			return now, passed, err
 		}
@@ -239,13 +244,14 @@ func (l *loop) start(look Look) {
 			<-l.slots
 			l.nudge()
 		}()
-		l.turn(id)
+		l.turn(look)
 	})
 }
 
 // turn is one agent's turn.
-func (l *loop) turn(id AgentID) {
-	if l.ctx.Err() != nil {
+func (l *loop) turn(look Look) {
+	id := look.Agent
+	if l.ctx.Err() != nil || l.keepWatch(look) {
 		return
 	}
 	begun := TimeOf(time.Now())
@@ -276,7 +282,7 @@ func (l *loop) turn(id AgentID) {
 		}
 		return // its next turn is now
 	}
-	l.n.rest(id, digest(heads), restUntil(idle)) // with the heads it was found idle at: others may have come since
+	l.rested(look, &idle, heads)
 }
 
 // maxLacks bounds the agents of which a node remembers that it has logged what it lacks for them.

@@ -17,6 +17,7 @@ type unheard struct {
 	heads []Hash // of the memory they told nothing new of
 	polls []poll // the last of each
 	count map[int64]int64
+	until time.Time // others leave the agent to this node so long
 }
 
 // polled is the agent as it is for this node: with the answers to polls it did not record. It is what to plan on, never
@@ -117,7 +118,7 @@ func (n *Node) hush(a *Agent, polls []poll) {
 		u = &unheard{heads: a.Heads(), count: map[int64]int64{}}
 		n.unheard[a.ID()] = u
 	}
-	next := &unheard{heads: u.heads, count: u.count, polls: slices.Clone(u.polls)}
+	next := &unheard{heads: u.heads, count: u.count, polls: slices.Clone(u.polls), until: u.until}
 	for _, p := range polls {
 		next.count[p.Index]++
 		if i := slices.IndexFunc(next.polls, func(q poll) bool { return q.Index == p.Index }); i >= 0 {
