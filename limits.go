@@ -114,6 +114,9 @@ const (
 	maxVarBytes = 4 << 20
 	// maxDedupeID is the longest id of an event that is remembered as it is (frozen); of a longer one it is the hash.
 	maxDedupeID = 256
+	// maxEventName is how long the name of an event may be that a node tells: people type it and read it in a line.
+	// What memories have is not bounded by it.
+	maxEventName = 1024
 	// maxPollBytes bounds the results of polls that a sleep keeps (frozen). One beyond it is not kept, so no condition
 	// on it is met.
 	maxPollBytes = 8 << 20

@@ -44,6 +44,10 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 	if ev.By == runtimeName && ev.Notice == nil { // agents would take it for what a node says of itself
 		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), ReservedError("whoever tells it", ev.By))
 	}
+	if len(ev.Name) > maxEventName {
+		return nil, false, WithHint(Invalid(fmt.Errorf("tell agent %s: the name of the event has %d bytes; want at "+
+			"most %d", id.Short(), len(ev.Name), maxEventName)), "what it is about belongs in its data")
+	}
 	if e, listed, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
 		return e, listed, err
 	}

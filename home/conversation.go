@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -37,6 +38,7 @@ type Conversation struct {
 	Words   []string      // what people said to it before, oldest first, as far as its last entries go back
 	Stirred chan struct{} // has something when Look may find something
 
+	waits  atomic.Bool // a turn waits for a time, and nothing is at work
 	halted bool        // what there is to do waits for a word: the turn was interrupted, here or elsewhere, or failed
 	alarm  *time.Timer // of when time alone may change where it rests
 	mu     sync.Mutex

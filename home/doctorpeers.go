@@ -10,6 +10,9 @@ import (
 
 // peers looks how it stands with the peers of node.yaml, as the nodes here have noted it.
 func (d *Doctor) peers() {
+	if _, err := readNodeFile(d.h); err != nil {
+		return // powers says what is wrong with it
+	}
 	peers, err := d.h.Peers()
 	if err != nil {
 		d.say("peers", Unwell, "correct "+NodeFileName+"; perdure help node.yaml describes peers", "%v", err)

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,12 @@ func (t *Typed) Value() ([]byte, error) {
 
 // Moved is the state as JSON after UpgradeState, or the error that this would return. One of which nothing is set yet
 // moves as it is.
-func (t *Typed) Moved() ([]byte, error) {
+func (h *Home) Moved(ctx context.Context, t *Typed) ([]byte, error) {
+	if k, err := h.Key(); k == nil {
+		if err = cmp.Or(err, h.lostKey(ctx)); err != nil {
+			return nil, err
+		}
+	}
 	f := t.of.Fold()
 	if f.Ended != nil {
 		return nil, fmt.Errorf("upgrade the state of agent %s: %w", t.of.ID().Short(), perdure.ErrTerminated)
@@ -157,8 +163,9 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 	}
 	r := &Upgraded{Agent: id, Schema: to.Schema.ID(), Version: to.Schema.Version(), called: view.Called(to.of),
 		of: to.Schema.Name(), unset: len(to.of.Fold().Vars) == 0}
-	if e != nil {
-		r.Entry, r.Seq = e.Name, e.Seq
+	if e == nil {
+		return r, nil
 	}
-	return r, nil
+	r.Entry, r.Seq = e.Name, e.Seq
+	return r, h.heardElsewhere(ctx, s, to.of)
 }

@@ -64,23 +64,31 @@ func (t *Conversation) Talk(ctx context.Context, who Talker, interrupt <-chan os
 	}
 }
 
-// turnUntil is a turn that an interrupt ends.
+// turnUntil is a turn that an interrupt ends. A signal that leaves ends only waiting: what is at work goes on.
 func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan os.Signal) error {
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
 	over := make(chan error, 1)
 	go func() { over <- t.Turn(turn, in) }()
-	select {
-	case err := <-over:
+	leaves := false
+	for stopped := false; !stopped; {
 		select {
-		case <-interrupt: // it came too late for this turn, and is not for the next
-		default:
+		case err := <-over:
+			select {
+			case <-interrupt: // it came too late for this turn, and is not for the next
+			default:
+			}
+			return err
+		case sig := <-interrupt:
+			_, leaves = sig.(interface{ Leaves() })
+			stopped = !leaves || t.waits.Load() || t.attended()
 		}
-		return err
-	case <-interrupt:
 	}
 	stop()
 	err := <-over
+	if leaves {
+		return err
+	}
 	if t.attended() {
 		t.To.Tell("not followed any more; the other process goes on with it: to stop it, perdure pause " +
 			t.Agent.Short())

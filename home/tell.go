@@ -57,6 +57,22 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	if err != nil {
 		return err
 	}
+	if err := h.heardElsewhere(ctx, s, a); err != nil {
+		return err
+	}
+	_, vote := ev.Notice.(perdure.Approval)
+	out.SendBack = vote && trust.Counts(a) != nil
+	if out.Standing, err = h.Standing(ctx, s, a, time.Now()); err != nil {
+		return err
+	}
+	if _, granted := ev.Notice.(perdure.Grant); granted {
+		out.Lacks, _ = a.Fold().Exhausted()
+	}
+	return nil
+}
+
+// heardElsewhere says so of an agent that was told something here and goes on in another store.
+func (h *Home) heardElsewhere(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
 	place, err := h.PlaceOf(ctx, s)
 	if err != nil {
 		return err
@@ -67,14 +83,6 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	} else if peers, err := h.Peers(); a.Fold().SeatElsewhere(place) && err == nil && len(peers) == 0 {
 		h.note("the seat of %s is elsewhere: it hears this there once it is passed on, with perdure push %s PLACE",
 			view.Called(a), view.Callable(a))
-	}
-	_, vote := ev.Notice.(perdure.Approval)
-	out.SendBack = vote && trust.Counts(a) != nil
-	if out.Standing, err = h.Standing(ctx, s, a, time.Now()); err != nil {
-		return err
-	}
-	if _, granted := ev.Notice.(perdure.Grant); granted {
-		out.Lacks, _ = a.Fold().Exhausted()
 	}
 	return nil
 }

@@ -98,6 +98,7 @@ func (t *Conversation) stir() {
 func (t *Conversation) work(ctx context.Context, goes bool) error {
 	t.mu.Lock()
 	t.failed, t.away, t.cannot, t.idle = 0, t.Follow, "", nil
+	t.waits.Store(false)
 	t.mu.Unlock()
 	until, begun := time.Now().Add(turnPatience), time.Now()
 	for {
@@ -132,8 +133,10 @@ func (t *Conversation) work(ctx context.Context, goes bool) error {
 			}
 			t.To.Tell(why + "; Ctrl-C stops waiting")
 		}
+		t.waits.Store(true)
 		select {
 		case <-time.After(wait):
+			t.waits.Store(false)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -65,7 +65,7 @@ func (g *givenSecrets) know(ctx context.Context) error {
 	return nil
 }
 
-// clean calls fn and takes every value out of what it returns, or panics with.
+// clean calls fn and takes every value out of what it returns, or panics with: who recovers finds where it panicked.
 func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perdure.Result, error)) (res perdure.Result,
 	err error) {
 	if err := g.know(ctx); err != nil {
@@ -74,7 +74,8 @@ func (g *givenSecrets) clean(ctx context.Context, fn func(context.Context) (perd
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("tool panicked: %v", p)
+			_, err := g.redact(perdure.Result{}, fmt.Errorf("%v", p))
+			panic(err.Error())
 		}
 		res, err = g.redact(res, err)
 	}()

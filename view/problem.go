@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -68,6 +69,10 @@ func Explain(err error, command string) (message, hint string) {
 		hint = "check the path"
 	case errors.Is(err, fs.ErrPermission):
 		hint = "give this user the right to it and to its folder (chmod, chown), or name another place"
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		hint = "make room on that disk, and repeat the command: nothing is lost"
+	case errors.Is(err, syscall.EROFS):
+		hint = "mount that disk so that it can be written, or name another place; perdure ls, show and log only read"
 	case errors.Is(err, disk.ErrPlace):
 		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):

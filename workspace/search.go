@@ -72,7 +72,9 @@ func (r *Reader) Find(ctx context.Context, s Search) ([]*Found, error) {
 	if s.Limit <= 0 {
 		s.Limit = defaultFound
 	}
-	s.Limit = min(s.Limit, maxFound)
+	if s.Limit > maxFound {
+		return nil, perdure.Invalid(fmt.Errorf("at most %d are found at once, not %d", maxFound, s.Limit))
+	}
 	q := ask(s.Text)
 	if len(q.terms) == 0 {
 		return nil, perdure.Invalid(errors.New("say what to look for: there is no word in it"))

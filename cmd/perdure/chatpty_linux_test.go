@@ -336,6 +336,19 @@ func TestChatSaysWhatItWaitsFor(t *testing.T) {
 	d.gone(exitOK)
 }
 
+// TestCtrlDLeavesWhileTheModelHasNoTime and the turn only waits for it.
+func TestCtrlDLeavesWhileTheModelHasNoTime(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "anthropic", wiretest.Turns(wiretest.Turn{Status: 429,
+		Header: map[string]string{"Retry-After": "60"}, Kind: "rate_limit_error", Message: "slow down"}, said("here")))
+	d := sit(t, append([]string{"chat"}, args...)...)
+	d.sees("> ")
+	d.types("are you there?\n")
+	d.sees("Ctrl-C stops waiting")
+	d.types(ctrlD)
+	d.gone(exitOK)
+}
+
 func TestAnswersBreakBetweenWords(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("considerable thoughts about unbreakable words ", 6)

@@ -43,13 +43,10 @@ func command(words string, args cobra.PositionalArgs) *cobra.Command {
 	}
 }
 
-// helpWidth is how wide help is where nobody can tell how wide a line may be: through a pipe, for a pager.
-const helpWidth = 80
-
 // helpText says what a command is for, how to call it, examples, what is below it, and how it ends.
 func helpText(c *cobra.Command, s term.Style) string {
 	w := new(strings.Builder)
-	s.Width = cmp.Or(s.Width, helpWidth)
+	s.Width = cmp.Or(s.Width, term.PipeWidth())
 	section := func(title string) { fmt.Fprintf(w, "\n%s\n", s.Head(title)) }
 
 	about := strings.TrimSpace(c.Long)
@@ -76,14 +73,16 @@ func helpText(c *cobra.Command, s term.Style) string {
 			}
 		}
 	}
-	if flags := c.LocalNonPersistentFlags().FlagUsagesWrapped(s.Width); flags != "" {
-		section("Flags")
-		w.WriteString(flags)
+	flags := func(title string, of *pflag.FlagSet) {
+		for i, line := range slices.Collect(strings.Lines(of.FlagUsages())) {
+			if i == 0 {
+				section(title)
+			}
+			fmt.Fprintln(w, term.Hang(line[:len(line)-1], term.LastColumn(line), s.Width))
+		}
 	}
-	if flags := everywhere(c).FlagUsagesWrapped(s.Width); flags != "" {
-		section("Flags of every command")
-		w.WriteString(flags)
-	}
+	flags("Flags", c.LocalNonPersistentFlags())
+	flags("Flags of every command", everywhere(c))
 	for i, m := range exitsOf(c) {
 		if i == 0 {
 			section("Exit codes")
@@ -134,7 +133,7 @@ func helpCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 && topicText(args[0]) != "" {
 			w := c.OutOrStdout()
-			_, err := io.WriteString(w, term.Reflow(topicText(args[0]), cmp.Or(term.WidthOf(w), helpWidth)))
+			_, err := io.WriteString(w, term.Reflow(topicText(args[0]), cmp.Or(term.WidthOf(w), term.PipeWidth())))
 			return err
 		}
 		at, rest, err := c.Root().Find(args)

@@ -367,7 +367,7 @@ func lodeUpgradeCommand() *cobra.Command {
 				return fmt.Errorf("upgrade the %w", err)
 			}
 			if *dry {
-				text, err := t.Moved()
+				text, err := h.Moved(ctx, t)
 				return printState(c, text, err)
 			}
 			r, err := h.UpgradeState(ctx, s, a.ID(), t, *name != "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func manCommand() *cobra.Command {
 		name := manualName(strings.Join(append([]string{"perdure"}, args...), " "))
 		i := slices.IndexFunc(pages, func(p *roff.Page) bool { return p.Name == name })
 		if i < 0 {
-			return perdure.WithHint(perdure.Missing("there is no page about "+strings.Join(args, " ")),
+			return perdure.WithHint(perdure.Invalid(errors.New("there is no page about "+strings.Join(args, " "))),
 				"perdure help lists the commands and topics")
 		}
 		return writeBytes(c, "", []byte(pages[i].String()))

@@ -149,6 +149,8 @@ func (f *People) Resting(r *home.Rest) error {
 	case r.Lacks:
 		f.Tell(fmt.Sprintf("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why))
 	case !r.Idle && f.talk.Follow: // said already
+	case !r.Idle && r.Now.Fold().Turns == 0:
+		f.Tell("it has not begun; press Enter to have it begin, or say something")
 	case !r.Idle:
 		f.Tell("it is in the middle of a turn; press Enter to go on, or say something")
 	case r.Until != 0 && !f.seen: // who writes it has gone, or has the next thing to say ready

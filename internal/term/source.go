@@ -73,7 +73,17 @@ func (s *source) readLines() {
 	})
 }
 
-const ctrlC = 0x03
+const (
+	ctrlC = 0x03
+	ctrlD = 0x04
+)
+
+// leaving is the signal of who wants to leave while nobody asks. It is no interrupt: work goes on until it rests.
+type leaving struct{}
+
+func (leaving) Signal()        {}
+func (leaving) String() string { return "leaving" }
+func (leaving) Leaves()        {}
 
 // idle says that nobody asks, and where Ctrl-C goes meanwhile.
 func (s *source) idle(to chan os.Signal) {
@@ -82,15 +92,24 @@ func (s *source) idle(to chan os.Signal) {
 	s.passTo = to
 }
 
-// interrupted passes Ctrl-C on while nobody asks, and returns the rest of what was typed.
+// interrupted passes Ctrl-C on while nobody asks, and returns the rest of what was typed. A Ctrl-D is passed on and
+// stays: whoever asks next learns that they leave.
 func (s *source) interrupted(b []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.passTo == nil || bytes.IndexByte(b, ctrlC) < 0 {
+	var sig os.Signal
+	switch {
+	case s.passTo == nil:
+		return b
+	case bytes.IndexByte(b, ctrlC) >= 0:
+		sig = os.Interrupt
+	case bytes.Equal(b, []byte{ctrlD}):
+		sig = leaving{}
+	default:
 		return b
 	}
 	select {
-	case s.passTo <- os.Interrupt:
+	case s.passTo <- sig:
 	default:
 	}
 	return bytes.ReplaceAll(b, []byte{ctrlC}, nil)

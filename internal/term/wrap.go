@@ -2,6 +2,8 @@ package term
 
 import (
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,6 +12,17 @@ import (
 
 	"github.com/perdure/perdure/view"
 )
+
+// nearLeft is where lines go on that have no room further right.
+const nearLeft = 8
+
+// PipeWidth is how wide text is that people read through a pipe, such as in a pager: as COLUMNS says, or 80.
+func PipeWidth() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= minRoom {
+		return n
+	}
+	return 80
+}
 
 // Reflow is text whose lines fit a width: paragraphs are filled, and lines that begin with a space go on under their
 // last column, with the lines below that begin there. An example is left as it is: people copy it. A width of zero
@@ -62,8 +75,12 @@ func LastColumn(line string) int {
 	return indent
 }
 
-// Hang breaks a line to a width, between words; what goes on begins in a column.
+// Hang breaks a line to a width, between words; what goes on begins in a column, or further left where that leaves no
+// room.
 func Hang(line string, column, width int) string {
+	if width-column < minRoom {
+		column = min(column, nearLeft)
+	}
 	if Columns(line) <= width || width-column < minRoom {
 		return line
 	}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 
 	engine "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -186,6 +188,11 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return fmt.Errorf("%s cannot be written: give this user the right to write it and its folder: %w", path, err)
 	case sqlite3.SQLITE_CANTOPEN:
+		if f, why := os.OpenFile(path, os.O_RDWR, 0); why == nil {
+			_ = f.Close() // it was only opened
+		} else if errors.Is(why, syscall.EROFS) {
+			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
+		}
 		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path,
 			err)
 	case sqlite3.SQLITE_IOERR:

@@ -93,6 +93,9 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		return "", err
 	}
 	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text}
+	if is == nil && base == nil && isJSON(d.path) && !json.Valid([]byte(text)) {
+		return "", errUnfinished
+	}
 	if is == nil {
 		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
 			return "", nil // nothing of nothing
@@ -224,7 +227,7 @@ var errMarks = perdure.Invalid(errors.New("marks are still in it, which no progr
 	"what is between them, and take them out"))
 
 // errUnfinished says that a text is not taken in that no program would read.
-var errUnfinished = perdure.Invalid(errors.New("it is no JSON as it stands, and memory keeps what it has: finish it"))
+var errUnfinished = perdure.Invalid(errors.New("it is no JSON as it stands, and memory stays as it is: finish it"))
 
 func isJSON(file string) bool { return path.Ext(file) == ".json" }
 

@@ -243,6 +243,11 @@ func TestUnfinishedJSONWaitsInTheFile(t *testing.T) {
 			t.Errorf("in memory: %q", got)
 		}
 	}
+	p.save("new.json", "{nope\n")
+	if r := p.sync(); !slices.Contains(did(r, Refused), "new.json") || len(did(r, Taken)) > 0 {
+		t.Errorf("a new one: %+v", r.Changes)
+	}
+	p.save("new.json", "{}\n")
 	p.save("features.json", "[1]\n")
 	p.sync()
 	if got := p.read("agents/coder/features.json").Text; got != "[1]\n" {

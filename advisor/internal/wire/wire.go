@@ -32,6 +32,7 @@ type Provider struct {
 // Party is whoever is asked: a provider, or another server that speaks its protocol.
 type Party struct {
 	who  string // for people, with its address
+	kind string // how a node names its provider
 	key  string // what the key is called; empty: none is sent, or nobody said
 	at   advisor.Endpoint
 	find advisor.KeyFunc // nil: none is sent
@@ -40,7 +41,7 @@ type Party struct {
 // At is the party at an endpoint. A key in the environment variable of a provider goes to nobody but the provider;
 // another server gets none unless the endpoint says so.
 func (p Provider) At(at advisor.Endpoint) Party {
-	to := Party{who: p.Name + " at " + p.URL, key: at.KeyName, at: at, find: at.Key}
+	to := Party{who: p.Name + " at " + p.URL, kind: strings.ToLower(p.Name), key: at.KeyName, at: at, find: at.Key}
 	if at.URL != "" {
 		to.who = "the server at " + shownURL(at.URL)
 	} else if at.Key == nil {
@@ -114,7 +115,7 @@ func (p Party) keyRefused() string {
 	switch {
 	case p.find == nil:
 		return "it wants a key, and none is named for it here: put # and the name of one after its URL, as in " +
-			"openai:MODEL@URL#NAME"
+			p.kind + ":MODEL@URL#NAME"
 	case p.key == "":
 		return "it does not accept the key of this node"
 	}

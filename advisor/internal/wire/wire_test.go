@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/advisor/internal/bound"
 )
 
@@ -60,5 +62,13 @@ func TestSchemaIsOneProvidersTake(t *testing.T) {
 		if diff := cmp.Diff(exp, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)
 		}
+	}
+}
+
+// Who wants a key is told how to name one for the provider that they named.
+func TestAMissingKeyIsNamedForItsProvider(t *testing.T) {
+	p := Provider{Name: "Anthropic"}.At(advisor.Endpoint{URL: "http://localhost"})
+	if got := p.keyRefused(); !strings.HasSuffix(got, " anthropic:MODEL@URL#NAME") {
+		t.Errorf("got %q", got)
 	}
 }
