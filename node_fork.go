@@ -81,6 +81,7 @@ func (n *Node) fork(ctx context.Context, from *Agent, g Genesis) (*Agent, []*Ent
 	if !n.trust().owned(from.fold, from.fold.Charter.Scope) {
 		g.Charter.Approvers, g.Charter.Delegates = nil, nil
 	}
+	g.Taint = g.Taint || n.tainted(from)
 	if err := from.fold.checkFork(&g); err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,7 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	}
 	once := false
 	for i := range effects {
-		effects[i].caller = w.a.fold
+		effects[i].caller = w.n.callerOf(w.a)
 	}
 	all := w.callAll(ctx, effects, r)
 	w.marks = append(w.marks, marks...) // until what came of them is durable
@@ -366,6 +366,16 @@ func (n *Node) tooling(node context.Context, of any, id AgentID, do func() (Resu
 		return Result{}, errLeft
 	}
 	return res, err
+}
+
+// callerOf is the fold of an agent as tools see it, tainted where this node knows it to be: what it sends is.
+func (n *Node) callerOf(a *Agent) *Fold {
+	if !a.fold.Taint.IsZero() || !n.tainted(a) {
+		return a.fold
+	}
+	f := a.fold.clone()
+	f.Taint = Hash(f.Agent)
+	return f
 }
 
 // spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is,

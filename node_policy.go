@@ -323,7 +323,7 @@ func (n *Node) decidePolicy(a *Agent, r Request, now time.Time) (v Verdict) {
 			v = Verdict{Rules: []string{"runtime.policy-panic"}, Reason: n.panicked("policy", a.ID(), p).Error()}
 		}
 	}()
-	return n.Policy.Decide(a, r, now)
+	return n.Policy.Decide(a, n.trust().Sees(a, r), now)
 }
 
 // OutOfBounds says why the agent's own bounds forbid an action, whatever policy says of it; empty: they do not.

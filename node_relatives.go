@@ -22,7 +22,7 @@ func (n *Node) announce(ctx context.Context, a *Agent, r *announceStep) error {
 		}) {
 			if _, err := n.Tell(ctx, r.Parent, Event{Name: "child-ended", By: a.ID().String(), ID: "ended",
 				Notice: r.Ended.heardIn(a.fold.Charter.Scope, parent.fold.Charter.Scope),
-				Taint:  !a.fold.Taint.IsZero()}); err != nil {
+				Taint:  n.tainted(a)}); err != nil {
 				return err
 			}
 		}

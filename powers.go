@@ -41,6 +41,11 @@ type Request struct {
 	Effect    Effect // the class of an Execute
 	Approvals int    // how many people have approved exactly this
 	Node      Key    // where it would be done
+
+	// What is known there of the agent besides its fold, see Trust.Sees: who owns it, if that is not whom the charter
+	// names, and that somebody who is not trusted may speak in it, whatever it says itself.
+	Owner   Key
+	Tainted bool
 }
 
 // PolicyFunc is a Policy as a function.

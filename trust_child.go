@@ -20,7 +20,9 @@ func (t *Trust) Beside(ctx context.Context, s Store, a *Agent) (*Agent, error) {
 
 // beside is Beside for an agent that the caller owns, and that is so many generations above the one asked for.
 func (t *Trust) beside(ctx context.Context, s Store, a *Agent, above int) (*Agent, error) {
-	if a.elder = nil; !t.claimed(a) || above == maxElders {
+	f := a.fold
+	if a.elder = nil; f.Begun.IsZero() || f.Lineage == nil || f.Lineage.Relation != Child || above == maxElders ||
+		t != nil && t.Allows(f.Begun, MayOwn, f.Charter.Scope) {
 		return a, nil
 	}
 	elder, err := load(ctx, s, a.fold.Lineage.Parent, t, above+1)

@@ -98,7 +98,8 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 		}
 		f := a.Fold()
 		is := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Ended == nil
-		if is && (f.Charter.Owner == owner || trust.Counts(a) == nil && lives(a, owner, place)) {
+		mine := f.Charter.Owner == owner && f.Begun.IsZero() // else that is what whoever began it says
+		if is && (mine || trust.Counts(a) == nil && (f.Charter.Owner == owner || lives(a, owner, place))) {
 			last, when = one.Agent, one.Updated
 		}
 	}

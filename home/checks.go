@@ -235,7 +235,8 @@ func (l *looker) lets(call perdure.Execute, effect perdure.Effect) error {
 	if why := l.reader.Fold().OutOfBounds(call); why != "" {
 		return errors.New(why)
 	}
-	v := l.policy.Decide(l.reader, perdure.Request{Action: call, Effect: effect, Node: l.node.Key.Key()}, time.Now())
+	r := perdure.Request{Action: call, Effect: effect, Node: l.node.Key.Key()}
+	v := l.policy.Decide(l.reader, l.node.Trusted().Sees(l.reader, r), time.Now())
 	if v.Answer != perdure.Allow {
 		return fmt.Errorf("policy answers %s: %s", v.Answer, cmp.Or(v.Reason, "no rule permits it"))
 	}

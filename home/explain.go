@@ -125,6 +125,11 @@ func (h *Home) proposed(ctx context.Context, s perdure.Store, arg string, x WhyQ
 			}
 		}
 	}
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
+	r = trust.Sees(at.Agent, r)
 	r.Node, r.Approvals = node, x.Approvals
 	e.Action = view.ActionText(r.Action)
 	if e.Runtime, err = h.forbids(ctx, s, at.Agent, r.Action); err != nil {

@@ -64,7 +64,7 @@ func (h *Home) documents(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n.Key.Key()),
+	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n),
 		Holds: &checker{home: h, node: n, policy: set}, Resolve: resolver(s)}
 	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
@@ -139,10 +139,11 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 }
 
 // documentPolicy is what a policy says about documents, as a workspace asks it.
-func documentPolicy(set *policy.Set, node perdure.Key) func(*perdure.Agent, workspace.Access) perdure.Verdict {
+func documentPolicy(set *policy.Set, n *perdure.Node) func(*perdure.Agent, workspace.Access) perdure.Verdict {
 	return func(a *perdure.Agent, x workspace.Access) perdure.Verdict {
+		seen := n.Trusted().Sees(a, perdure.Request{})
 		d := policy.Document{Write: x.Write, Path: x.Path, Kind: x.Kind, Tier: string(x.Tier), Scope: x.Scope,
-			Node: node, Unnamed: x.Unnamed}
+			Node: n.Key.Key(), Unnamed: x.Unnamed, Owner: seen.Owner, Tainted: seen.Tainted}
 		return set.Document(a, d, time.Now())
 	}
 }

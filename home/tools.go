@@ -52,10 +52,14 @@ func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *per
 	if key, err := h.Key(); err == nil && key != nil {
 		node = key.Key()
 	}
+	trust, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
 	n := &perdure.Node{Store: s}
 	err = p.equip(ctx, h, n)
 	for _, t := range n.Tools {
-		found = append(found, p.use(t.Spec(), set, a, node))
+		found = append(found, p.use(t.Spec(), set, a, trust.Sees(a, perdure.Request{Node: node})))
 	}
 	slices.SortFunc(found, func(a, b ToolUse) int { return strings.Compare(a.Name, b.Name) })
 	return found, errors.Join(err, p.Close())
@@ -69,7 +73,7 @@ func (p *Powers) Uses(h *Home, n *perdure.Node, a *perdure.Agent) ([]ToolUse, er
 	}
 	found := []ToolUse{}
 	for _, t := range n.Tools {
-		found = append(found, p.use(t.Spec(), set, a, n.Key.Key()))
+		found = append(found, p.use(t.Spec(), set, a, n.Trusted().Sees(a, perdure.Request{Node: n.Key.Key()})))
 	}
 	slices.SortFunc(found, func(a, b ToolUse) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
@@ -93,7 +97,7 @@ func (h *Home) Newcomer(ctx context.Context) (*perdure.Agent, error) {
 }
 
 // use is what can be said of a tool.
-func (p *Powers) use(spec perdure.Spec, set *policy.Set, a *perdure.Agent, node perdure.Key) ToolUse {
+func (p *Powers) use(spec perdure.Spec, set *policy.Set, a *perdure.Agent, r perdure.Request) ToolUse {
 	u := ToolUse{Name: spec.Name, About: spec.Description, Args: toolArgs(spec.Args),
 		Source: cmp.Or(p.sources[spec.Name], "built in")}
 	u.Effect = cmp.Or(spec.Effect, perdure.Once)
@@ -102,7 +106,8 @@ func (p *Powers) use(spec perdure.Spec, set *policy.Set, a *perdure.Agent, node 
 		u.Answer, u.Why = perdure.Deny, why
 		return u
 	}
-	v := set.Decide(a, perdure.Request{Action: call, Effect: u.Effect, Node: node}, time.Now())
+	r.Action, r.Effect = call, u.Effect
+	v := set.Decide(a, r, time.Now())
 	u.Answer, u.Rules, u.Why = v.Answer, v.Rules, v.Reason
 	return u
 }

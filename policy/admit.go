@@ -28,7 +28,11 @@ func AdmitFacts(a *perdure.Agent, node perdure.Key, trusted bool, now time.Time)
 
 func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now time.Time) value {
 	f := a.Fold()
-	moment := momentOf(ar, f, &perdure.Request{Node: node}, perdure.TimeOf(now.Truncate(time.Second)))
+	r := &perdure.Request{Node: node}
+	if !trusted { // whom it names as owner is its word
+		r.Owner = f.Begun
+	}
+	moment := momentOf(ar, f, r, perdure.TimeOf(now.Truncate(time.Second)))
 	asks := ar.list([]named{
 		{"spent", amounts(ar, f.Spent)}, {"budget", limits(ar, f.Intent.Budget)}, {"advisor", text(f.Intent.Advisor)},
 		{"trusted", truth(trusted)},
@@ -49,7 +53,7 @@ func admitFacts(ar *arena, a *perdure.Agent, node perdure.Key, trusted bool, now
 	if f.Intent.Deadline != 0 {
 		more = append(more, named{"deadline", number(int64(f.Intent.Deadline))})
 	}
-	return factsAbout(ar, f, actionAdmit, "", ar.record(moment, asks, more))
+	return factsAbout(ar, f, r, actionAdmit, "", ar.record(moment, asks, more))
 }
 
 // unknowing is what is said of an agent from elsewhere with policies of its own that are not known here: it may bring

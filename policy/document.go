@@ -21,6 +21,8 @@ type Document struct {
 	Scope string      // of the memory that holds it
 	Node  perdure.Key // where it is read or written
 
+	Owner   perdure.Key // as of a perdure.Request, and so is Tainted
+	Tainted bool
 	Unnamed bool // nothing is permitted for the name of the agent: it is that of somebody else
 }
 
@@ -42,7 +44,8 @@ func DocumentFacts(a *perdure.Agent, d Document, now time.Time) Facts {
 
 func documentFacts(ar *arena, a *perdure.Agent, d *Document, now time.Time) value {
 	f := a.Fold()
-	moment := momentOf(ar, f, &perdure.Request{Node: d.Node}, perdure.TimeOf(now.Truncate(time.Second)))
+	r := &perdure.Request{Node: d.Node, Owner: d.Owner, Tainted: d.Tainted}
+	moment := momentOf(ar, f, r, perdure.TimeOf(now.Truncate(time.Second)))
 	action := actionRead
 	if d.Write {
 		action = actionWrite
@@ -53,5 +56,5 @@ func documentFacts(ar *arena, a *perdure.Agent, d *Document, now time.Time) valu
 		nameless.Intent.Name = ""
 		f = &nameless
 	}
-	return factsAbout(ar, f, action, d.Scope, ar.record(moment, about))
+	return factsAbout(ar, f, r, action, d.Scope, ar.record(moment, about))
 }

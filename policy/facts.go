@@ -39,30 +39,30 @@ func factsOf(ar *arena, a *perdure.Agent, r *perdure.Request, now time.Time) (va
 	switch x := r.Action.(type) {
 	case perdure.Execute:
 		call, err := callFacts(ar, f, &x, r.Effect, t)
-		return factsAbout(ar, f, "execute", x.Tool, ar.record(moment, spendingFacts(ar, f, t), call)), err
+		return factsAbout(ar, f, r, "execute", x.Tool, ar.record(moment, spendingFacts(ar, f, t), call)), err
 	case perdure.Delegate:
 		scope := x.Scope
 		if scope == "" {
 			scope = f.Charter.Scope
 		}
-		return factsAbout(ar, f, "delegate", scope, ar.record(moment, spendingFacts(ar, f, t),
+		return factsAbout(ar, f, r, "delegate", scope, ar.record(moment, spendingFacts(ar, f, t),
 			ar.list([]named{{"child", childFacts(ar, &x)}}))), nil
 	case perdure.Mutate:
 		names, narrows := changes(&x)
-		return factsAbout(ar, f, "mutate", "", ar.record(moment,
+		return factsAbout(ar, f, r, "mutate", "", ar.record(moment,
 			ar.list([]named{{"changes", ar.texts(names)}, {"narrows", truth(narrows)}}))), nil
 	case perdure.Sleep:
-		return factsAbout(ar, f, "sleep", "", ar.record(moment)), nil
+		return factsAbout(ar, f, r, "sleep", "", ar.record(moment)), nil
 	case perdure.Wake:
-		return factsAbout(ar, f, "wake", "", ar.record(moment)), nil
+		return factsAbout(ar, f, r, "wake", "", ar.record(moment)), nil
 	case perdure.End:
-		return factsAbout(ar, f, "end", "", ar.record(moment)), nil
+		return factsAbout(ar, f, r, "end", "", ar.record(moment)), nil
 	}
 	return value{}, fmt.Errorf("facts of agent %s: no such action %T", f.Agent.Short(), r.Action)
 }
 
 // factsAbout is the facts of an action on a resource; none: the agent itself.
-func factsAbout(ar *arena, f *perdure.Fold, action, resource string, context value) value {
+func factsAbout(ar *arena, f *perdure.Fold, r *perdure.Request, action, resource string, context value) value {
 	id := f.Agent.String()
 	if resource == "" && action != "execute" {
 		resource = id
@@ -72,7 +72,7 @@ func factsAbout(ar *arena, f *perdure.Fold, action, resource string, context val
 		own.rec[i].value = text(h.String())
 	}
 	return ar.record(ar.list([]named{
-		{"agent", agentFacts(ar, f, id)}, {"action", text(action)}, {"context", context},
+		{"agent", agentFacts(ar, f, id, r.Owner)}, {"action", text(action)}, {"context", context},
 		{"version", number(factsVersion)}, {"policies", own}, {"resource", text(resource)},
 	}))
 }
@@ -106,8 +106,11 @@ func (f Facts) MarshalJSON() ([]byte, error) {
 	return d.MarshalJSON()
 }
 
-// agentFacts is who is asking.
-func agentFacts(ar *arena, f *perdure.Fold, id string) value {
+// agentFacts is who is asking. Owner is who owns it; zero: whom its charter names.
+func agentFacts(ar *arena, f *perdure.Fold, id string, owner perdure.Key) value {
+	if owner.IsZero() {
+		owner = f.Charter.Owner
+	}
 	labels := ar.room(len(f.Intent.Labels))[:0]
 	for k, v := range f.Intent.Labels {
 		labels = append(labels, named{k, text(v)})
@@ -115,7 +118,7 @@ func agentFacts(ar *arena, f *perdure.Fold, id string) value {
 	return ar.record(ar.list([]named{
 		{"id", text(id)}, {"kind", text(f.Intent.Kind)}, {"name", text(f.Intent.Name)},
 		{"child", truth(f.Lineage != nil && f.Lineage.Relation == perdure.Child)},
-		{"owner", text(f.Charter.Owner.String())}, {"scope", text(f.Charter.Scope)},
+		{"owner", text(owner.String())}, {"scope", text(f.Charter.Scope)},
 		{"labels", ar.record(sorted(labels))},
 	}))
 }
@@ -129,7 +132,7 @@ func momentOf(ar *arena, f *perdure.Fold, r *perdure.Request, t perdure.Time) []
 	return ar.list([]named{
 		{"age", number(max(int64(t-f.Created)/1000, 0))}, {"now", number(int64(t))}, {"node", text(r.Node.String())},
 		{"depth", number(f.Charter.Depth)},
-		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero())},
+		{"turns", number(f.Turns)}, {"denials", number(f.Denials)}, {"tainted", truth(!f.Taint.IsZero() || r.Tainted)},
 		{"weekday", number(weekday)},
 		{"approvals", number(int64(r.Approvals))},
 	})

@@ -267,14 +267,25 @@ func sameAsked(f *perdure.Fold, got, want []string) bool {
 // momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are
 // those recorded. Of the approvals, those by people whom policy did not ask at that time did not count: r is left with
 // as many as did.
+//
+// Whom to believe is for the node that asked: who it took for the owner, and whether it took the text for a stranger's,
+// is what the recorded facts say, of what it may be.
 func momentAsked(a *perdure.Agent, r *perdure.Request, written time.Time, facts perdure.Hash) time.Time {
-	given := r.Approvals
-	for ; r.Approvals >= 0; r.Approvals-- {
-		if at, ok := secondAsked(a, r, written, facts); ok {
-			return at
+	asked := *r
+	owners := []perdure.Key{{}}
+	if begun := a.Fold().Begun; !begun.IsZero() {
+		owners = append(owners, begun)
+	}
+	for _, r.Owner = range owners {
+		for _, r.Tainted = range []bool{false, true} {
+			for r.Approvals = asked.Approvals; r.Approvals >= 0; r.Approvals-- {
+				if at, ok := secondAsked(a, r, written, facts); ok {
+					return at
+				}
+			}
 		}
 	}
-	r.Approvals = given
+	*r = asked
 	return written
 }
 

@@ -1,0 +1,26 @@
+package perdure
+
+// Sees is a request about an agent with what is known of it here, for policy. The fold is the same everywhere; whom to
+// believe is not. In an agent that nobody trusted here answers for, the text is a stranger's, whoever admitted it and
+// whatever the entries say of themselves. And where its charter names an owner who did not sign it, and neither did
+// somebody who may own it, policy is told the key that did.
+func (t *Trust) Sees(a *Agent, r Request) Request {
+	f := a.fold
+	if t.ours(a) {
+		return r
+	}
+	if r.Tainted = true; !f.Begun.IsZero() && !t.Allows(f.Begun, MayOwn, f.Charter.Scope) {
+		r.Owner = f.Begun
+	}
+	return r
+}
+
+// ours reports whether somebody trusted here answers for an agent: its charter is that of an owner who is, or its
+// parent, which bears out whose child it is.
+func (t *Trust) ours(a *Agent) bool {
+	f := a.fold
+	return t.owned(f, f.Charter.Scope) || t.Allows(f.Charter.Owner, MayOwn, f.Charter.Scope) && t.borneOut(a)
+}
+
+// tainted reports whether text from somebody not trusted may speak in an agent, as far as this node knows.
+func (n *Node) tainted(a *Agent) bool { return !a.fold.Taint.IsZero() || !n.trust().ours(a) }
