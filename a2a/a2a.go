@@ -164,7 +164,10 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who || !ours(a, trust) {
 		return nil, "", a2a.ErrTaskNotFound
 	}
-	return a, a.Standing(trust, s.Node.Place, time.Now()), nil
+	if standing, err = s.Desk.Home.Standing(ctx, s.Store, a, time.Now()); err != nil {
+		return nil, "", wrong(err)
+	}
+	return a, standing, nil
 }
 
 // ours reports whether an agent began with somebody trusted here to own it, and descends from none: a stranger's says
@@ -238,9 +241,9 @@ func status(a *perdure.Agent, standing string) a2a.TaskStatus {
 		} else if cancelled(a) {
 			st.State = a2a.TaskStateCanceled
 		}
-	case asks:
+	case asks && standing != "older": // what it asked may be answered
 		text, st.State = q.Text, a2a.TaskStateInputRequired
-	case standing == "waiting":
+	case standing == "waiting" || standing == "older":
 		text, st.State = "it waits for a person where it runs, who has to approve or look into something",
 			a2a.TaskStateAuthRequired
 	case f.Turns == 0:

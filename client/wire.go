@@ -356,6 +356,7 @@ type Forked struct {
 	Rehearse bool              `json:"rehearse"`
 	Effects  []json.RawMessage `json:"not_undone" doc:"what the other has done, which stays done"`
 	Open     []json.RawMessage `json:"left_open,omitempty" doc:"what came to nothing yet there, and is not part of the fork"`
+	Warning  string            `json:"warning,omitempty" doc:"that another agent has the name, too: use the id"`
 }
 
 // Arrived is what came of an import.

@@ -456,6 +456,9 @@ func (w *Away) Fork(ctx context.Context, arg string, f Fork) (*Forked, error) {
 		in.Over = &over
 	}
 	forked, sent, err := post[Forked](ctx, w, agentURL(name, "/fork", nil), in)
+	if forked.Warning != "" && w.Note != nil {
+		w.Note(forked.Warning)
+	}
 	forked.Of, forked.Sent = view.ShownName(name), sent
 	return &forked, err
 }

@@ -123,22 +123,21 @@ func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, er
 
 // Namesake says, for whoever made an agent, that it cannot be named by its name because others have it, too. Empty: it
 // can. Of agents that are not shown to the visitor, nothing is said.
-func (d *Desk) Namesake(ctx context.Context, v *Visitor, a *perdure.Agent) string {
-	name := a.Fold().Intent.Name
+func (d *Desk) Namesake(ctx context.Context, v *Visitor, id perdure.AgentID, name string) string {
 	if name == "" {
 		return ""
 	}
 	all, err := Candidates(ctx, d.Store, name)
 	if err != nil || !slices.ContainsFunc(all, func(l perdure.Listing) bool {
-		return l.Agent != a.ID() && d.Shows(ctx, v, l.Agent)
+		return l.Agent != id && d.Shows(ctx, v, l.Agent)
 	}) {
 		return "" // as nearly always: that it is found is not tried
 	}
-	if found, err := d.Find(ctx, v, name); err == nil && found == a.ID() {
+	if found, err := d.Find(ctx, v, name); err == nil && found == id {
 		return ""
 	}
 	return fmt.Sprintf("another agent is also called %s: refer to this one by its id, %s", view.ShownName(name),
-		a.ID().Short())
+		id.Short())
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.

@@ -81,7 +81,7 @@ func (d *Desk) Event(
 	switch {
 	case errors.Is(err, perdure.ErrNotFound):
 		err = missing(arg)
-	case errors.Is(err, perdure.ErrTerminated):
+	case errors.Is(err, perdure.ErrTerminated) && !errors.As(err, new(*perdure.Hint)): // that says more
 		if a, unread := d.Load(ctx, id); unread == nil {
 			err = fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 		}

@@ -28,6 +28,7 @@ type Forked struct {
 	Paused   bool            `json:"paused,omitempty"`
 	Effects  []view.Undone   `json:"not_undone"`
 	Open     []view.Pending  `json:"left_open,omitempty"` // what came to nothing yet there
+	Warning  string          `json:"warning,omitempty"`   // of a server: that another agent has the name, too
 
 	Of string `json:"-"` // what the other is called
 	view.Sent

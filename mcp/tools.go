@@ -141,7 +141,8 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 		}
 	}
 	next = s.typed(next)
-	return nil, &startOut{a.ID().String(), a.Fold().Intent.Name, next, s.Desk.Namesake(ctx, v, a)}, nil
+	name := a.Fold().Intent.Name
+	return nil, &startOut{a.ID().String(), name, next, s.Desk.Namesake(ctx, v, a.ID(), name)}, nil
 }
 
 type listIn struct {

@@ -84,7 +84,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			return
 		}
 		if strings.Contains(r.URL.Path, "//") { // else it would be led elsewhere
-			s.refuse(w, r, perdure.Invalid(errors.New("name an agent; see perdure ls")))
+			what := "the path has an empty part"
+			if strings.HasPrefix(r.URL.Path, "/v1/agents/") {
+				what = "name an agent; see perdure ls"
+			}
+			s.refuse(w, r, perdure.Invalid(errors.New(what)))
 			return
 		}
 		if isPublic(r) {

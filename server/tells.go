@@ -205,7 +205,8 @@ func (s *Server) create(ctx context.Context, v *home.Visitor, in *struct {
 				return nil, err
 			}
 			return client.Created{
-				Agent: a.ID(), Name: a.Fold().Intent.Name, Warning: s.Desk.Namesake(ctx, v, a),
+				Agent: a.ID(), Name: a.Fold().Intent.Name,
+				Warning: s.Desk.Namesake(ctx, v, a.ID(), a.Fold().Intent.Name),
 			}, nil
 		},
 	)
@@ -234,7 +235,11 @@ func (s *Server) fork(ctx context.Context, v *home.Visitor, in *telling[client.F
 					return nil, err
 				}
 			}
-			return s.Desk.Fork(ctx, v, (&Pointed{in.Named, in.Body.At}).point(), f)
+			r, err := s.Desk.Fork(ctx, v, (&Pointed{in.Named, in.Body.At}).point(), f)
+			if err == nil && !r.Agent.IsZero() {
+				r.Warning = s.Desk.Namesake(ctx, v, r.Agent, r.Name)
+			}
+			return r, err
 		},
 	)
 }

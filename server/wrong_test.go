@@ -43,6 +43,31 @@ func TestWrongMethodsAndParametersAreSaid(t *testing.T) {
 	w.call(all, "GET", "/v1/agents?state=dormant&limit=3", nil, 200, nil)
 }
 
+// A path with an empty part says so, or that an agent is missing in it.
+func TestAnEmptyPartOfAPathIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	for path, want := range map[string]string{"/v1//agents": "an empty part", "/v1/agents//log": "name an agent"} {
+		if p := w.problem(all, "GET", path, nil, 400); !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: got %q, want %q", path, p.Detail, want)
+		}
+	}
+}
+
+// A fork that has the name of another says so, as one that is made here does.
+func TestAForkSaysThatItsNameIsTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	path := "/v1/agents/" + w.agent("a").String()
+	var got client.Forked
+	w.call(all, "POST", path+"/fork", client.Fork{Name: "a"}, 200, &got)
+	if !strings.Contains(got.Warning, "another agent is also called a") {
+		t.Errorf("got %q", got.Warning)
+	}
+}
+
 // If-Match compares strongly, and what is not there yet matches nothing.
 func TestIfMatchIsStrong(t *testing.T) {
 	t.Parallel()
