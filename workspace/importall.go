@@ -19,7 +19,11 @@ const (
 func (r *Reader) ImportAll(ctx context.Context, all []Foreign, on *Visibility, replace bool) ([]Import, error) {
 	done := make([]Import, 0, len(all))
 	for len(all) > 0 {
-		b := batched{Reader: r.importer(), on: on, replace: replace, paths: map[string]bool{}}
+		by, err := r.importer().standing(ctx)
+		if err != nil {
+			return done, err
+		}
+		b := batched{Reader: by, on: on, replace: replace, paths: map[string]bool{}}
 		n := 0
 		for n < len(all) && n < ImportBatch {
 			ok, err := b.take(ctx, &all[n])
@@ -50,12 +54,12 @@ type batched struct {
 	bytes int
 	done  []Import
 	alone []int // those that are imported by themselves, for what is wrong with them
-	into  []*sharing
+	into  shared
 }
 
 // sharing is the texts that go into one memory.
 type sharing struct {
-	agent perdure.AgentID
+	shelf
 	heads []perdure.Hash
 	all   []perdure.Writing
 	of    []int // which texts they are
@@ -108,14 +112,22 @@ func (b *batched) stage(ctx context.Context, i int, path string, d Draft, done *
 	if b.guarded(d.Text) {
 		return perdure.ErrDenied // it is said alone what of it
 	}
-	at := slices.IndexFunc(b.into, func(to *sharing) bool { return to.agent == s.agent })
-	if at < 0 {
-		at = len(b.into)
-		b.into = append(b.into, &sharing{agent: s.agent, heads: heads})
-	}
-	to := b.into[at]
-	to.all, to.of = append(to.all, *w), append(to.of, i)
+	b.into.add(i, s, heads, w)
 	return nil
+}
+
+// shared is texts by the memory they go into.
+type shared []*sharing
+
+// add adds the text i.
+func (all *shared) add(i int, s *shelf, heads []perdure.Hash, w *perdure.Writing) {
+	at := slices.IndexFunc(*all, func(to *sharing) bool { return to.agent == s.agent })
+	if at < 0 {
+		at = len(*all)
+		*all = append(*all, &sharing{shelf: *s, heads: heads})
+	}
+	to := (*all)[at]
+	to.all, to.of = append(to.all, *w), append(to.of, i)
 }
 
 // end writes what was prepared. Where that is not possible, because somebody else writes, too, or something is wrong

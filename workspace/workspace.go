@@ -78,6 +78,7 @@ type Reader struct {
 
 	unnamed bool           // it has the name of a role that it is not
 	loaded  *perdure.Agent // the role's, while one call goes on; nil: it is loaded each time
+	still   *still         // what is there, while many things are prepared; nil: it is looked at each time
 }
 
 // Owner reads and writes as the owner of the home: in every scope or, if the workspace names one, in that alone.
@@ -256,6 +257,21 @@ func (s *shelf) heldBack(why error) error {
 // shelves are the memories whose documents the reader may see at all, as far as they count here. The narrowest come
 // first.
 func (r *Reader) shelves(ctx context.Context) ([]shelf, error) {
+	if r.still == nil {
+		return r.seen(ctx)
+	}
+	if r.still.shelves == nil {
+		all, err := r.seen(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.still.shelves = all
+	}
+	return slices.Clone(r.still.shelves), nil
+}
+
+// seen is shelves, looked at.
+func (r *Reader) seen(ctx context.Context) ([]shelf, error) {
 	all, err := r.Index.shelves(ctx)
 	if err != nil {
 		return nil, err
@@ -404,7 +420,40 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 }
 
 // sync brings the index up to date.
-func (r *Reader) sync(ctx context.Context) error { return r.Index.Follow(ctx, r.Store, nil) }
+func (r *Reader) sync(ctx context.Context) error {
+	if r.still != nil && r.still.synced {
+		return nil
+	}
+	return r.follow(ctx)
+}
+
+// follow brings the index up to date, also while many things are prepared.
+func (r *Reader) follow(ctx context.Context) error {
+	err := r.Index.Follow(ctx, r.Store, nil)
+	if r.still != nil {
+		r.still.synced, r.still.shelves = err == nil, nil
+	}
+	return err
+}
+
+// still is what a reader has found while it prepares many things that are written at once. What others write meanwhile
+// it finds out then: the heads it has seen are no longer the heads.
+type still struct {
+	synced  bool
+	shelves []shelf
+	heads   map[perdure.AgentID][]perdure.Hash
+}
+
+// standing is the reader while it prepares many things. The role is loaded once.
+func (r *Reader) standing(ctx context.Context) (*Reader, error) {
+	c, err := r.once(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := *c
+	s.still = &still{heads: map[perdure.AgentID][]perdure.Hash{}}
+	return &s, nil
+}
 
 // Keeps reports whether agents of a kind are there for documents alone.
 func Keeps(kind string) bool { return keeper.Is(kind) }

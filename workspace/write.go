@@ -223,10 +223,7 @@ func (r *Reader) stand(ctx context.Context, path string, on *Visibility) (*shelf
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	heads, err := r.Store.Heads(ctx, s.agent)
-	if err == nil {
-		err = r.sync(ctx) // what is in the heads is in the index from here on
-	}
+	heads, err := r.headsOf(ctx, s.agent)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -236,6 +233,20 @@ func (r *Reader) stand(ctx context.Context, path string, on *Visibility) (*shelf
 	}
 	current, err := r.Index.currentAt(ctx, place, path)
 	return s, current, heads, err
+}
+
+// headsOf are the heads of a memory; what is in them is in the index from here on.
+func (r *Reader) headsOf(ctx context.Context, id perdure.AgentID) (heads []perdure.Hash, err error) {
+	if r.still != nil && r.still.heads[id] != nil {
+		return r.still.heads[id], nil
+	}
+	if heads, err = r.Store.Heads(ctx, id); err == nil {
+		err = r.follow(ctx)
+	}
+	if r.still != nil && err == nil {
+		r.still.heads[id] = heads
+	}
+	return heads, err
 }
 
 // shelfOf is the memory that a document is in, or goes to.

@@ -97,10 +97,9 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		return "", errUnfinished
 	}
 	if is == nil {
-		if draft.New, draft.Kind = true, kindOf(d.path); base != nil && strings.TrimSpace(text) == "" {
+		if draft = d.fresh(text); base != nil && strings.TrimSpace(text) == "" {
 			return "", nil // nothing of nothing
 		}
-		d.f.restore(&draft, d.spot)
 		if err := d.f.Reader.MayRead(ctx, draft); err != nil { // it could not be shown again
 			return "", err
 		}
@@ -155,6 +154,13 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 	}
 	_, err = d.f.person().Once(key).Write(ctx, draft)
 	return clash, err
+}
+
+// fresh is a document that is new.
+func (d *document) fresh(text string) workspace.Draft {
+	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text, New: true, Kind: kindOf(d.path)}
+	d.f.restore(&draft, d.spot)
+	return draft
 }
 
 // promoted is where a document went since base was read; nil: it is where it was.

@@ -109,6 +109,7 @@ type syncing struct {
 	blobs   map[string]blob   // what git has of the files, at the commit that was synced last
 	parts   map[string]bool   // files that a killed process was writing
 	partly  bool              // not all files are looked at
+	adopted map[string]bool   // files that are in memory as they are
 }
 
 // begin looks at what there is.
@@ -118,7 +119,7 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 	}
 	s := &syncing{Folder: f, report: &Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}},
 		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{},
-		parts: map[string]bool{}}
+		parts: map[string]bool{}, adopted: map[string]bool{}}
 	err := s.gather(ctx)
 	if err == nil {
 		err = s.findLost(ctx)
@@ -272,6 +273,9 @@ func (s *syncing) all(ctx context.Context) error {
 	if err := s.fresh(ctx); err != nil {
 		return err
 	}
+	if err := s.adopt(ctx); err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(s.sources))
 	for _, pages := range []bool{false, true} {
 		if pages {
@@ -280,7 +284,7 @@ func (s *syncing) all(ctx context.Context) error {
 			}
 		}
 		for _, file := range names {
-			if isPage(file) != pages {
+			if isPage(file) != pages || s.adopted[file] {
 				continue
 			}
 			if err := s.one(ctx, file); err != nil {
