@@ -141,6 +141,63 @@ func TestAdmittedStrangersAskThisNodesPolicy(t *testing.T) {
 	}
 }
 
+// Who was let in overrules nobody, and whether that was tried is the same however the agent was loaded.
+func TestWhatCountsIsTheSameHoweverItWasLoaded(t *testing.T) {
+	mine := open("shell", perdure.Once)
+	for what, c := range map[string]struct {
+		before, after []perdure.Body
+		says          func(f *perdure.Fold, last perdure.Hash) perdure.Body
+		counts        bool
+	}{
+		"a pause before it was admitted": {before: []perdure.Body{perdure.Event{Name: "p", Notice: perdure.Pause{}}},
+			says: func(f *perdure.Fold, _ perdure.Hash) perdure.Body {
+				return perdure.Event{Name: "r", Notice: perdure.Resume{Of: f.Paused}}
+			}},
+		"a pause since": {after: []perdure.Body{perdure.Event{Name: "p", Notice: perdure.Pause{}}},
+			says: func(f *perdure.Fold, _ perdure.Hash) perdure.Body {
+				return perdure.Event{Name: "r", Notice: perdure.Resume{Of: f.Paused}}
+			}},
+		"an effect before it was admitted": {before: []perdure.Body{mine}, counts: true,
+			says: func(f *perdure.Fold, _ perdure.Hash) perdure.Body {
+				return perdure.Event{Name: "s", Notice: perdure.Settle{Decision: f.Open[0].Decision, Signal: perdure.OK}}
+			}},
+		"an effect since": {after: []perdure.Body{mine}, counts: true,
+			says: func(_ *perdure.Fold, last perdure.Hash) perdure.Body {
+				return perdure.Event{Name: "s", Notice: perdure.Settle{Decision: last, Signal: perdure.OK}}
+			}},
+	} {
+		store := new(perdure.MemStore)
+		n := newNode(t, store, scripted(nothing))
+		s := newStranger(t, perdure.Genesis{})
+		s.write(c.before...)
+		put(t, store, s.a.ID(), s.all...)
+		if _, err := n.Admit(t.Context(), s.a, ""); err != nil {
+			t.Fatal(err)
+		}
+		a, err := n.Trust.Load(t.Context(), store, s.a.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.a, s.all = a, nil
+		s.write(c.after...)
+		s.write(c.says(s.a.Fold(), s.a.Heads()[0]))
+		put(t, store, s.a.ID(), s.all...)
+		fresh, err := n.Trust.Load(t.Context(), store, s.a.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := perdure.FoldEntries(perdure.Memory(t.Context(), store, s.a.ID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, a := range map[string]*perdure.Agent{"applied": s.a, "loaded": fresh, "from its beginning": whole} {
+			if err := n.Trust.Counts(a); (err == nil) != c.counts {
+				t.Errorf("%s, %s: %v, want it to count: %t", what, how, err, c.counts)
+			}
+		}
+	}
+}
+
 func TestTheToolSaysItsClass(t *testing.T) {
 	store := new(perdure.MemStore)
 	pay, seen := counter("pay", perdure.Once)

@@ -192,7 +192,8 @@ func (n *Node) survey(ctx context.Context, a *Agent, now time.Time) (*survey, er
 	if a.fold.hides() && (slices.ContainsFunc(a.fold.fallen, func(m Message) bool { return !silent[m.Event] }) ||
 		slices.ContainsFunc(a.fold.echoes, func(h Hash) bool { return !silent[h] }) ||
 		slices.ContainsFunc(a.fold.marks, func(m wakeMark) bool { return !silent[m.event] })) {
-		return s, nil // a snapshot would keep them from the advisor, or show it again what it has seen
+		s.events = nil // a snapshot would keep them from the advisor, or show it again what it has seen
+		return s, nil
 	}
 	past, keep := s.choose(t-Time(wait), due, over, silent), s.parted(a.fold)
 	drop := func(e *Entry) bool {

@@ -173,3 +173,43 @@ func TestWhatIsUnreadAndExpiredIsSoonInNoSnapshot(t *testing.T) {
 		}
 	})
 }
+
+// TestACollectionHidesNoMessageThatFell: where a snapshot would keep a message from the advisor, none is written, also
+// not to drop what another message said.
+func TestACollectionHidesNoMessageThatFell(t *testing.T) {
+	s := new(MemStore)
+	n := &Node{Store: s, Key: people["owner"], SnapshotEvery: 1 << 20}
+	a, err := n.Create(t.Context(), Genesis{Intent: Intent{Name: "a", Goal: "g"}, Charter: Charter{Scope: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := DataOf("said")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drafts []Draft
+	for range maxInbox + 1 {
+		drafts = append(drafts, Draft{Body: Event{Name: "told", Data: said}})
+	}
+	drafts[maxInbox].TTL = time.Second
+	entries, next, err := n.Key.Commit(a, epoch, drafts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), a.ID(), a.Heads(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	if len(next.fold.fallen) != 1 {
+		t.Fatalf("%d messages fell, want one", len(next.fold.fallen))
+	}
+	if _, err := n.Collect(t.Context(), a.ID()); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := Load(t.Context(), s, a.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(fresh.fold.Unseen()); got != maxInbox+1 {
+		t.Errorf("%d messages are there for the advisor, want %d", got, maxInbox+1)
+	}
+}

@@ -3,6 +3,7 @@ package perdure
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/phase"
@@ -43,6 +44,9 @@ func (a *Agent) circles() *Reason {
 	}
 	if len(row) < maxCircle || row[0].Time.Go().Sub(row[maxCircle-1].Time.Go()) >= maxCircleTime || hears(row, ends) {
 		return nil
+	}
+	if !slices.ContainsFunc(row, func(e *Entry) bool { return e.Kind != KindEvent }) {
+		return nil // others write documents into it, and it does nothing
 	}
 	said := map[string]bool{}
 	for _, e := range row {
@@ -112,8 +116,11 @@ func (e *Entry) gist() string {
 		}
 		return fmt.Sprint("outcome ", b.Signal, " ", b.Note)
 	case Event:
-		if end, ok := b.Notice.(ChildEnded); ok {
-			return fmt.Sprint("child ", end.Signal, " ", jsonGist(end.Result), " ", end.Note)
+		switch n := b.Notice.(type) {
+		case ChildEnded:
+			return fmt.Sprint("child ", n.Signal, " ", jsonGist(n.Result), " ", n.Note)
+		case Document:
+			return "document " + n.Path
 		}
 		return "event " + b.Name
 	}

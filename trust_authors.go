@@ -58,29 +58,25 @@ func (a *Agent) wrote(e *Entry, here bool) *authored {
 	return used(authors, authored{key: e.Origin, right: right, scope: scope, entry: e.Name, here: here})
 }
 
-// overrules reports whether an entry ends somebody else's pause, says for sure what came of somebody else's effect, or
-// lets the agent spend more. Whose it is, the entries at hand tell; what is older is taken for somebody else's.
+// overrules reports whether an entry ends a pause, says for sure what came of somebody else's effect, or lets the agent
+// spend more. The fold tells, so that it is the same however the agent was loaded: it does not know who paused it.
 func (a *Agent) overrules(e *Entry) bool {
-	if out, ok := e.content.(Outcome); ok && out.Reconciled {
-		i := a.fold.findOpen(out.Decision)
+	others := func(decision Hash) bool {
+		i := a.fold.findOpen(decision)
 		return i >= 0 && a.fold.Open[i].Origin != e.Origin
 	}
-	ev, _ := e.content.(Event)
-	others := func(h Hash) bool {
-		was := a.recent(h)
-		return was == nil || was.Origin != e.Origin
-	}
-	switch n := ev.Notice.(type) {
-	case Resume:
-		lifted := oneOf(n.Of)
-		return slices.ContainsFunc(a.fold.Paused, func(h Hash) bool { return lifted(h) && others(h) })
-	case Grant:
-		return true
-	case Settle:
-		if i := a.fold.findOpen(n.Decision); i >= 0 {
-			return a.fold.Open[i].Origin != e.Origin
+	switch c := e.content.(type) {
+	case Outcome:
+		return c.Reconciled && others(c.Decision)
+	case Event:
+		switch n := c.Notice.(type) {
+		case Resume:
+			return slices.ContainsFunc(a.fold.Paused, oneOf(n.Of))
+		case Grant:
+			return true
+		case Settle:
+			return a.fold.findOpen(n.Decision) < 0 || others(n.Decision)
 		}
-		return others(n.Decision)
 	}
 	return false
 }

@@ -88,8 +88,8 @@ func (l Local) add(ctx context.Context, out *exchange.Changes, id perdure.AgentI
 	}
 }
 
-// private reports whether an agent keeps the private notes of a role, as it is listed: of some memories only a part is
-// here, which does not say it.
+// private reports whether an agent here keeps the private notes of a role, as it is listed: of some memories only a part
+// is here, which does not say it. Of one that is not listed yet, its first entry does.
 func (l Local) private(ctx context.Context, id perdure.AgentID) (bool, error) {
 	lister, err := view.Lister(l.Desk.Store)
 	if err != nil {
@@ -97,6 +97,16 @@ func (l Local) private(ctx context.Context, id perdure.AgentID) (bool, error) {
 	}
 	for one, err := range lister.List(ctx, perdure.Filter{Prefix: id.String()}) {
 		return workspace.KeepsPrivate(one.Kind), err
+	}
+	for item, err := range l.Desk.Store.Entries(ctx, id, 0) {
+		if errors.Is(err, perdure.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		g, _ := item.Content().(perdure.Genesis)
+		return workspace.KeepsPrivate(g.Intent.Kind), nil
 	}
 	return false, nil
 }

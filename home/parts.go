@@ -87,7 +87,7 @@ func (h *Home) parts() []part {
 	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)
 	add(keeps, append(database(h.indexFile()), h.useFile())...)
 	add(keeps, database(filepath.Join(h.Dir, dealingsFile))...)
-	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir))
+	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir), filepath.Join(h.Dir, looksDir))
 	store := h.File
 	if h.Scheme == "dir" {
 		add(shares, h.File)

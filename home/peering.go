@@ -214,7 +214,7 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 	way := Ways[w.conf.Way]
 	feed, _, _ := strings.Cut(s.theirs, ":")
 	if way != exchange.Push {
-		if err := w.gather(ctx, p, &s.theirs, s, func(after string) (exchange.Changes, error) {
+		if err := w.gather(ctx, &s.theirs, s, func(after string) (exchange.Changes, error) {
 			return p.Changes(ctx, after, changesAtOnce)
 		}); err != nil {
 			return err
@@ -224,7 +224,7 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 		s.ours = "" // it was restored: what went there may be gone
 	}
 	if way != exchange.Pull {
-		if err := w.gather(ctx, p, &s.ours, s, func(after string) (exchange.Changes, error) {
+		if err := w.gather(ctx, &s.ours, s, func(after string) (exchange.Changes, error) {
 			return w.here.Changes(ctx, after, w.conf.Scope, changesAtOnce)
 		}); err != nil {
 			return err
@@ -263,7 +263,7 @@ func (s *Standing) begin(ctx context.Context, p *Peer) error {
 }
 
 // gather notes which agents have changed since a position, and where that ends.
-func (w *peering) gather(ctx context.Context, p *Peer, at *string, s *Standing,
+func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 	changes func(after string) (exchange.Changes, error)) error {
 	for {
 		c, err := changes(*at)
@@ -271,12 +271,11 @@ func (w *peering) gather(ctx context.Context, p *Peer, at *string, s *Standing,
 			return err
 		}
 		for _, id := range c.Private {
-			shared, err := w.shared(ctx, p, id)
-			if err != nil {
-				return err
-			}
-			if shared {
+			switch _, err := w.here.Desk.Store.Heads(ctx, id); {
+			case err == nil: // pass tells whether it stays
 				c.Agents = append(c.Agents, id)
+			case !errors.Is(err, perdure.ErrNotFound):
+				return err
 			}
 		}
 		if err := w.book.owe(ctx, w.conf.Name, c.Agents); err != nil {
@@ -294,15 +293,14 @@ func (w *peering) gather(ctx context.Context, p *Peer, at *string, s *Standing,
 	}
 }
 
-// shared reports whether both places have an agent. The private notes of a role go from one to the other only then:
-// somebody has passed them on by name.
-func (w *peering) shared(ctx context.Context, p *Peer, id perdure.AgentID) (bool, error) {
-	here, err := w.here.Offer(ctx, id)
-	if err != nil || !here.Has() {
+// stays reports whether an agent keeps the private notes of a role, and the peer has it not: somebody must pass it on by
+// name.
+func (w *peering) stays(ctx context.Context, p *Peer, id perdure.AgentID) (bool, error) {
+	if private, err := w.here.private(ctx, id); err != nil || !private {
 		return false, err
 	}
 	there, err := p.Offer(ctx, id)
-	return there.Has(), err
+	return !there.Has(), err
 }
 
 // passAll passes agents, several at once, until the peer is gone.
@@ -329,7 +327,14 @@ func (w *peering) passAll(ctx context.Context, p *Peer, s *Standing, owed []Owed
 
 // pass passes one agent. The error is one of the peer, or of this home: what is wrong with the agent is noted.
 func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way exchange.Way) error {
-	got, err := exchange.Sync(ctx, w.here, p, o.Agent, way)
+	stays, err := w.stays(ctx, p, o.Agent)
+	if err == nil && stays {
+		return w.book.paid(ctx, w.conf.Name, o, nil, time.Now())
+	}
+	var got *exchange.Synced
+	if err == nil {
+		got, err = exchange.Sync(ctx, w.here, p, o.Agent, way)
+	}
 	if errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrRejected) {
 		err = nil // it is in neither place any more
 	}

@@ -106,11 +106,13 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if err != nil {
 		return nil, err
 	}
+	if !h.isStore(seen.Store) { // before a walk to what another store has
+		if gone, err := h.goneOn(ctx, s, a); err != nil || gone {
+			return nil, err
+		}
+	}
 	missing, err := a.Behind(ctx, s, seen.Heads)
 	if err != nil || len(missing) == 0 {
-		return nil, err
-	}
-	if gone, err := h.goneOn(ctx, s, a); err != nil || gone && !h.isStore(seen.Store) {
 		return nil, err
 	}
 	return &view.Older{Seen: seen.At, Missing: max(seen.Seq-a.Fold().Seq, int64(len(missing))), Given: seen.Given,

@@ -2,6 +2,7 @@ package relist
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -46,7 +47,10 @@ func (r *Lister) keep(behind map[perdure.AgentID]perdure.Listing) {
 	}
 	maps.DeleteFunc(r.known, func(id perdure.AgentID, _ derived) bool { _, is := behind[id]; return !is })
 	if b, err := json.Marshal(r.known); err == nil && disk.MkdirAll(filepath.Dir(r.kept.path), 0o700) == nil {
-		_ = disk.Write(r.kept.path, b, 0o600) // whoever looks next folds them
+		_ = disk.WriteWhole(r.kept.path, func(w io.Writer) error { // else whoever looks next folds them
+			_, err := w.Write(b)
+			return err
+		})
 	}
 	r.kept.folded = 0
 }

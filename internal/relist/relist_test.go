@@ -180,4 +180,7 @@ func TestLinesLongInTheMakingAreKept(t *testing.T) {
 	if n := look("a 601", "b 602"); n != 2 {
 		t.Errorf("%d memories were read, want both", n)
 	}
+	if n := look("a 601", "b 602"); n != 0 {
+		t.Errorf("%d memories were read once the lines were made again, want none", n)
+	}
 }
