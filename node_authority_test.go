@@ -159,7 +159,8 @@ func TestWhatCountsIsTheSameHoweverItWasLoaded(t *testing.T) {
 			}},
 		"an effect before it was admitted": {before: []perdure.Body{mine}, counts: true,
 			says: func(f *perdure.Fold, _ perdure.Hash) perdure.Body {
-				return perdure.Event{Name: "s", Notice: perdure.Settle{Decision: f.Open[0].Decision, Signal: perdure.OK}}
+				of := f.Open[0].Decision
+				return perdure.Event{Name: "s", Notice: perdure.Settle{Decision: of, Signal: perdure.OK}}
 			}},
 		"an effect since": {after: []perdure.Body{mine}, counts: true,
 			says: func(_ *perdure.Fold, last perdure.Hash) perdure.Body {

@@ -200,3 +200,24 @@ func TestWhoWasStoppedInACircleEndsAtItsDeadline(t *testing.T) {
 		}
 	})
 }
+
+// Others write documents into a memory that does nothing itself, one after the other.
+func TestDocumentsAreNoCircle(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, new(perdure.MemStore), scripted(nothing))
+	id := create(t, n, perdure.Genesis{})
+	for range 60 {
+		told := perdure.Event{Name: "document", Notice: perdure.Document{Path: "notes.md", Title: "notes"}}
+		if _, err := n.Tell(t.Context(), id, told); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := n.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, _ := perdure.Plan(a, perdure.Capabilities{All: true}, time.Now()).(perdure.Idle)
+	if idle.Is(phase.RestCircling) {
+		t.Errorf("a memory that somebody wrote documents into is stopped: %+v", idle)
+	}
+}

@@ -88,8 +88,8 @@ func (l Local) add(ctx context.Context, out *exchange.Changes, id perdure.AgentI
 	}
 }
 
-// private reports whether an agent here keeps the private notes of a role, as it is listed: of some memories only a part
-// is here, which does not say it. Of one that is not listed yet, its first entry does.
+// private reports whether an agent here keeps the private notes of a role, as it is listed: of some memories only a
+// part is here, which does not say it. Of one that is not listed yet, its first entry does.
 func (l Local) private(ctx context.Context, id perdure.AgentID) (bool, error) {
 	lister, err := view.Lister(l.Desk.Store)
 	if err != nil {

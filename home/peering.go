@@ -293,8 +293,8 @@ func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 	}
 }
 
-// stays reports whether an agent keeps the private notes of a role, and the peer has it not: somebody must pass it on by
-// name.
+// stays reports whether an agent keeps the private notes of a role, and the peer has it not: somebody must pass it on
+// by name.
 func (w *peering) stays(ctx context.Context, p *Peer, id perdure.AgentID) (bool, error) {
 	if private, err := w.here.private(ctx, id); err != nil || !private {
 		return false, err
