@@ -383,16 +383,20 @@ type scribe struct {
 }
 
 type known struct {
-	told *view.Narrator
-	name string
+	told  *view.Narrator
+	name  string
+	whole bool // the narrator was shown what was there before
 }
 
-// begin has the scribe go on with what is known of an agent.
+// begin has the scribe go on with what is known of an agent; nil: nothing yet.
 func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narrator) *known {
 	if s.known == nil || len(s.known) >= maxNarrators {
 		s.known = map[perdure.AgentID]*known{}
 	}
-	k := &known{told: told}
+	k := &known{told: told, whole: told != nil}
+	if told == nil {
+		k.told = view.Narrate()
+	}
 	if a, err := s.desk.Load(ctx, id); err == nil {
 		k.name = a.Fold().Intent.Name
 	}
@@ -405,7 +409,13 @@ func (s *scribe) frame(ctx context.Context, feed perdure.Hash, behind view.Place
 	id := item.ID()
 	k := s.known[id]
 	if k == nil {
-		k = s.begin(ctx, id, view.Narrate())
+		k = s.begin(ctx, id, nil)
+	}
+	if !k.whole && k.told.Lacks(item.Entry) { // what it refers to came before the stream began
+		k.whole = true // it is looked for once
+		if told, err := view.NarrateBefore(ctx, s.desk.Store, item.Entry); err == nil {
+			k.told = told
+		}
 	}
 	one := k.told.Line(item.Entry)
 	one.Call(s.desk.Home.KeyNames)

@@ -111,6 +111,42 @@ func (w *world) resumed(token, agent string, last int) (got []perdure.Hash) {
 	}
 }
 
+// A decision names only the advice it answers, and an outcome only its decision: whoever resumes behind those reads the
+// same lines as who read them all.
+func TestAResumedStreamSaysWhatAnUncutOneSays(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Rate, s.Limits.Burst = 1e6, 1e6 })
+	id, digest := w.asking()
+	w.call(w.human(), "POST", "/v1/agents/"+id.String()+"/approve", client.Ballot{Digest: digest.String()}, 200, nil)
+	w.run(id)
+	count := len(w.told(id))
+	all := w.token("", home.Verbs...)
+	for _, agent := range []string{"", id.String()} {
+		lines := func(after string, n int) (got []client.Line) {
+			for l, err := range w.client(all, nil).Tail(t.Context(), client.Tail{Agent: agent, After: after}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got = append(got, l); len(got) == n {
+					break
+				}
+			}
+			return got
+		}
+		uncut := lines("start", count)
+		for i := range count - 1 {
+			for k, l := range lines(uncut[i].Cursor, count-i-1) {
+				if was := uncut[i+1+k]; l.What != was.What || l.Tool != was.Tool || l.Entry != was.Entry {
+					t.Fatalf("tail %q resumed after %d: line %d says %q of %q, uncut %q of %q", agent, i, i+1+k, l.What,
+						l.Tool, was.What, was.Tool)
+				}
+			}
+		}
+		if !slices.ContainsFunc(uncut, func(l client.Line) bool { return l.Kind == "outcome" && l.Tool == "pay" }) {
+			t.Error("nothing was paid")
+		}
+	}
+}
+
 func TestAPositionOfAnotherFeedResets(t *testing.T) {
 	w := newWorld(t)
 	all := w.token("", home.Verbs...)
