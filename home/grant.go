@@ -60,14 +60,15 @@ func (h *Home) Peer(k perdure.Key) (*Visitor, error) {
 	return v, nil
 }
 
-// verbsOf is what the rights of a key come to here; nil: everything.
+// verbsOf is what the rights of a key come to here; nil: everything. What begins an agent does so in the home's name,
+// which signs and owns it: that takes the right to own.
 func verbsOf(r perdure.Right) []string {
 	if r&perdure.MayOwn != 0 {
 		return nil
 	}
 	verbs := []string{VerbRead, VerbExport}
 	if r&perdure.MayAuthor != 0 {
-		verbs = append(verbs, VerbCreate, VerbEvent, VerbPause, VerbEnd, VerbImport)
+		verbs = append(verbs, VerbEvent, VerbPause, VerbEnd, VerbImport)
 	}
 	if r&perdure.MayApprove != 0 {
 		verbs = append(verbs, VerbApprove, VerbAnswer, VerbResume, VerbSettle)

@@ -23,7 +23,7 @@ func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
 			return err
 		}
 		for scope, right := range map[string]perdure.Right{
-			perdure.AnyScope: perdure.MayApprove, "acme/dev": perdure.MayAuthor,
+			perdure.AnyScope: perdure.MayApprove, "acme/dev": perdure.MayAuthor, "acme/dev/own": perdure.MayOwn,
 		} {
 			if err := h.AddTrust(perdure.Trustee{Key: k.Key(), Name: "ana", Rights: right, Scope: scope}); err != nil {
 				return err
@@ -40,6 +40,8 @@ func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
 			{home.VerbApprove, "acme/dev", true}, {home.VerbApprove, "other", true}, {home.VerbRead, "other", true},
 			{home.VerbEvent, "acme/dev", true}, {home.VerbEvent, "acme/dev/x", true}, {home.VerbEvent, "acme", false},
 			{home.VerbEvent, "other", false}, {home.VerbGrant, "acme/dev", false},
+			{home.VerbCreate, "acme/dev", false}, {home.VerbCreate, "acme/dev/own", true},
+			{home.VerbMCP, "acme/dev", false}, {home.VerbA2A, "acme/dev", false},
 		} {
 			if err := v.MayIn(x.verb, x.scope); (err == nil) != x.may {
 				t.Errorf("%s in %s: got %v, want %v", x.verb, x.scope, err, x.may)
@@ -51,8 +53,8 @@ func TestAKeyMayWhatEachLineOfTrustSays(t *testing.T) {
 		}
 		d := &home.Desk{Home: h, Store: s, Node: n}
 		inside, err := d.Create(ctx, v, &home.IntentFile{Goal: "x", Name: "inside"})
-		if err != nil || inside.Fold().Charter.Scope != "acme/dev" {
-			t.Fatalf("got %v, want an agent in acme/dev", err)
+		if err != nil || inside.Fold().Charter.Scope != "acme/dev/own" {
+			t.Fatalf("got %v, want an agent in acme/dev/own", err)
 		}
 		outside := agentIn(ctx, t, h, s, "outside")
 		for _, x := range []struct {

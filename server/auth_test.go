@@ -191,7 +191,8 @@ func (w *world) serveOn(l server.Listening) net.Listener {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &server.Server{Desk: w.desk, Log: slog.New(slog.DiscardHandler), Webhooks: w.server.Webhooks}
+	s := &server.Server{Desk: w.desk, Requests: w.server.Requests, Log: slog.New(slog.DiscardHandler),
+		Webhooks: w.server.Webhooks}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(w.t.Context(), time.Second, ln) }()
 	w.t.Cleanup(func() { // the context has ended by now
@@ -202,18 +203,23 @@ func (w *world) serveOn(l server.Listening) net.Listener {
 	return ln
 }
 
-func TestKeysAreShownInTheHandshakeAndPinned(t *testing.T) {
-	w := newWorld(t)
-	own, err := w.home.Key()
+// serveTLS serves a world over TLS under the home's own key, until the test ends.
+func (w *world) serveTLS() (url string, own perdure.Key) {
+	w.t.Helper()
+	k, err := w.home.Key()
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	conf, err := w.home.ServeTLS(&home.ServeConfig{TLS: home.TLSConfig{Own: true}})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	ln := w.serveOn(server.Listening{Address: "127.0.0.1:0", TLS: conf})
-	url := "https://" + ln.Addr().String()
+	return "https://" + w.serveOn(server.Listening{Address: "127.0.0.1:0", TLS: conf}).Addr().String(), k.Key()
+}
+
+func TestKeysAreShownInTheHandshakeAndPinned(t *testing.T) {
+	w := newWorld(t)
+	url, own := w.serveTLS()
 	friend, err := perdure.GenerateSigner("friend")
 	if err != nil {
 		t.Fatal(err)
@@ -232,11 +238,11 @@ func TestKeysAreShownInTheHandshakeAndPinned(t *testing.T) {
 	if _, err := c(perdure.Key{}, &cert).Who(t.Context()); err == nil {
 		t.Error("a certificate that nobody signed was taken without a pin")
 	}
-	if _, err := c(own.Key(), nil).Who(t.Context()); home.KindOf(err) != home.KindUnknown ||
+	if _, err := c(own, nil).Who(t.Context()); home.KindOf(err) != home.KindUnknown ||
 		!strings.Contains(err.Error(), "no token") {
 		t.Errorf("nobody: got %v", err)
 	}
-	if _, err := c(own.Key(), &cert).Who(t.Context()); err == nil ||
+	if _, err := c(own, &cert).Who(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "not trusted here") {
 		t.Errorf("a key that is not trusted: got %v", err)
 	}
@@ -244,14 +250,52 @@ func TestKeysAreShownInTheHandshakeAndPinned(t *testing.T) {
 	if err := w.home.AddTrust(line); err != nil {
 		t.Fatal(err)
 	}
-	who, err := c(own.Key(), &cert).Who(t.Context())
+	who, err := c(own, &cert).Who(t.Context())
 	if err != nil || who.Name != "friend" || who.Key != friend.Key() || who.Scope != "acme" || who.Person {
 		t.Errorf("got %+v, %v", who, err)
 	}
-	if _, err := c(own.Key(), &cert).Approve(t.Context(), "x", client.Ballot{}, nil); home.KindOf(
+	if _, err := c(own, &cert).Approve(t.Context(), "x", client.Ballot{}, nil); home.KindOf(
 		err,
 	) != home.KindDenied {
 		t.Errorf("an author approved: %v", err)
+	}
+}
+
+// What is begun here is signed and owned by the home: of a key that takes the right to own, where it is begun.
+func TestAnAuthorsKeyBeginsNoAgentInTheHomesName(t *testing.T) {
+	w := newWorld(t)
+	url, own := w.serveTLS()
+	friend, err := perdure.GenerateSigner("friend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := home.Certificate(friend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scope, right := range map[string]perdure.Right{"acme": perdure.MayAuthor, "acme/own": perdure.MayOwn,
+		"beta": perdure.MayAuthor | perdure.MayApprove} {
+		who := perdure.Trustee{Key: friend.Key(), Name: "friend", Rights: right, Scope: scope}
+		if err := w.home.AddTrust(who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &client.Client{URL: url, Pin: own, Certificate: &cert}
+	for scope, may := range map[string]bool{"acme": false, "acme/ops": false, "beta": false, "acme/own": true} {
+		in := client.Intent{Goal: "x", Name: "made", Scope: scope}
+		if _, err := c.Create(t.Context(), in); (err == nil) != may || !may && home.KindOf(err) != home.KindDenied {
+			t.Errorf("create in %s: %v, want %v", scope, err, may)
+		}
+		there := "there-" + strings.ReplaceAll(scope, "/", "-")
+		in = client.Intent{Goal: "x", Name: there, Scope: scope}
+		w.call(w.token("", home.VerbCreate), "POST", "/v1/agents", in, 201, nil)
+		if _, err := c.Fork(t.Context(), there, client.Fork{Name: "forked", Live: true}); (err == nil) != may ||
+			!may && home.KindOf(err) != home.KindDenied {
+			t.Errorf("fork in %s: %v, want %v", scope, err, may)
+		}
+		if _, err := c.Send(t.Context(), there, client.Event{Name: "ping"}); err != nil {
+			t.Errorf("an event in %s: %v", scope, err)
+		}
 	}
 }
 
