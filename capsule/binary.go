@@ -100,8 +100,8 @@ func (s *source) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// line returns the next line without its end, in memory of its own.
-func (s *source) line() ([]byte, error) {
+// line returns the next line without its end, in memory of its own. Of an index it may be longer by so many bytes.
+func (s *source) line(room int64) ([]byte, error) {
 	if err := s.fill(1); err != nil {
 		return nil, err
 	}
@@ -113,8 +113,12 @@ func (s *source) line() ([]byte, error) {
 		if end >= 0 {
 			rest = rest[:end]
 		}
-		if len(b)+len(rest) > maxLine {
-			return nil, reject(PredFrame, at, "$", "a longer line", "at most "+canon.Count(maxLine, "bytes"))
+		most := int64(maxLine)
+		if bytes.HasPrefix(b, []byte(`{"index":`)) {
+			most += room
+		}
+		if int64(len(b)+len(rest)) > most {
+			return nil, reject(PredFrame, at, "$", "a longer line", "at most "+canon.Count(most, "bytes"))
 		}
 		b = append(b, rest...)
 		s.skip(len(rest))
@@ -155,8 +159,9 @@ func (d *digest) before() perdure.Hash { return perdure.Hash(d.h.Sum(nil)) }
 // binaryDecoder reads the binary form.
 type binaryDecoder struct {
 	*source
-	sum   *digest
-	heads [2][12]byte
+	sum     *digest
+	heads   [2][12]byte
+	entries int64 // before the next frame
 }
 
 func (d *binaryDecoder) next() (*frame, error) {
@@ -184,6 +189,7 @@ func (d *binaryDecoder) next() (*frame, error) {
 	if err := payloadCodec.Decode(p.record, &f.payload, canon.Limits{}); err != nil {
 		return nil, moved(err, p.base)
 	}
+	d.entries++
 	f.body, f.payload.Body = f.payload.Body, nil
 	f.bodyBase = d.off - int64(len(f.body))
 	if f.payload.More {
@@ -211,8 +217,12 @@ func (d *binaryDecoder) frame() (*frame, error) {
 	if !ok {
 		return nil, reject(PredFrame, at+3, "$", fmt.Sprintf("byte %x", head[3]), "the shortest head of a byte string")
 	}
-	if n > maxFrame {
-		return nil, reject(PredFrame, at+3, "$", canon.Count(n, "bytes"), "at most "+canon.Count(maxFrame, "bytes"))
+	most := uint64(maxFrame)
+	if letter == frameIndex {
+		most += uint64(indexRoom * d.entries)
+	}
+	if n > most {
+		return nil, reject(PredFrame, at+3, "$", canon.Count(n, "bytes"), "at most "+canon.Count(most, "bytes"))
 	}
 	kept := &d.heads[d.sum.n/2]
 	d.sum.add(kept[:copy(kept[:], d.buf[d.i:d.i+3+width])])

@@ -37,7 +37,10 @@ var entrySchema = sync.OnceValues(func() ([]byte, error) {
 	return b[len(describedHead)+len(value):], nil
 })
 
-const schemaKey = "\x66schema"
+const (
+	schemaKey      = "\x66schema"
+	describedIndex = "\x82\x65index" // how an index begins
+)
 
 // schemaOf is the record of the frame that embeds the schema of entries, and the hash of that schema.
 func schemaOf() (rec []byte, id perdure.Hash, err error) {
@@ -52,7 +55,8 @@ func schemaOf() (rec []byte, id perdure.Hash, err error) {
 
 // describedValue is the value out of the described form of something.
 func describedValue(b []byte) ([]byte, error) {
-	return canon.NewReader(bytes.NewReader(b[len(describedHead):]), canon.Limits{}).Next(canon.DataType)
+	return canon.NewReader(bytes.NewReader(b[len(describedHead):]),
+		canon.Limits{Bytes: int64(len(b)), Items: int64(len(b))}).Next(canon.DataType)
 }
 
 // describedEncoder writes lists of a name and a value with names in place of numbers. An entry whose body is in chunks,
@@ -100,6 +104,8 @@ type describedDecoder struct {
 	sum  *digest
 	lim  perdure.Limits
 	base int64 // where in the file the reader began
+
+	entries int64 // before the next frame
 }
 
 // offset is where the next frame begins.
@@ -135,7 +141,11 @@ func (d *describedDecoder) next() (*frame, error) {
 
 // one reads one list of a name and a value.
 func (d *describedDecoder) one() (*frame, error) {
-	at := d.offset()
+	at, lim := d.offset(), d.lim
+	if string(d.Peek(len(describedIndex))) == describedIndex {
+		lim = indexLimits(d.entries)
+	}
+	d.Limit(lim)
 	b, err := d.Next(canon.DataType) // what is in it is looked at by name
 	if r, ok := err.(*perdure.Rejection); ok && r.Predicate == canon.PredTruncated {
 		return nil, reject(PredComplete, d.base+r.Offset, "$", "the end of the file inside a frame", "a whole frame")
@@ -157,7 +167,7 @@ func (d *describedDecoder) one() (*frame, error) {
 		if named[i].name != name {
 			continue
 		}
-		rec, err := undescribe(named[i].typ(), value, d.lim)
+		rec, err := undescribe(named[i].typ(), value, lim)
 		if err != nil {
 			return nil, moved(err, base-int64(len(describedHead)))
 		}
@@ -176,6 +186,7 @@ func (d *describedDecoder) entry(at, base int64, value []byte) (*frame, error) {
 	if err != nil {
 		return nil, moved(err, base-int64(len(describedHead)))
 	}
+	d.entries++
 	return (&frame{letter: frameEntry, at: at}).whole(e)
 }
 

@@ -1,6 +1,9 @@
 package capsule
 
-import "github.com/perdure/perdure"
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
+)
 
 // Version is the version of the capsule format this package writes and reads.
 const Version = 1
@@ -20,12 +23,14 @@ const (
 	chunkWindow = 8 << 20
 	// indexEvery is how many entries lie between two that the index names (frozen).
 	indexEvery = 1024
-	// maxRecord bounds the frames that hold neither a body nor a chunk: a head with 64 heads, a manifest of 2^64
-	// capsules, an index of 16 million entries all fit.
+	// maxRecord bounds the records of files beside a capsule: a signature and an attestation fit many times.
 	maxRecord = 1 << 20
 	// maxFrame bounds every other frame: the largest chunk packed as badly as possible, or an inline body, or an
-	// embedded schema.
+	// embedded schema, or a head with 64 heads, or a manifest of 2^64 capsules.
 	maxFrame = 1 << 20
+	// indexRoom is how much longer than other frames an index may be for each entry before it: it names each head, in
+	// 34 bytes of the binary form and 46 of the text.
+	indexRoom = 64
 	// maxLine bounds a line of the text form and a frame of the described form, which hold an entry with its body: a
 	// number of one byte may have a name of twenty characters.
 	maxLine = 32 * inlineBody
@@ -40,3 +45,8 @@ const (
 	// batchEntries and batchBytes bound what is handed on at once.
 	batchEntries, batchBytes = 512, 4 << 20
 )
+
+// indexLimits are those of an index after so many entries, in any form.
+func indexLimits(entries int64) canon.Limits {
+	return canon.Limits{Bytes: maxLine + indexRoom*entries, Items: canon.DefaultItems + 2*entries}
+}

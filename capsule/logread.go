@@ -16,15 +16,16 @@ func (l *Log) decoderAt(at int64) decoder {
 	sum := &digest{h: noHash{}}
 	src := newSource(io.NewSectionReader(l.f, at, math.MaxInt64-at), math.MaxInt64)
 	src.off = at
-	lim := perdure.Limits{Bytes: maxLine}
+	lim, entries := perdure.Limits{Bytes: maxLine}, int64(l.len()) // of the whole file: enough for its index
 	switch l.form {
 	case Text:
-		return &textDecoder{source: src, sum: sum, lim: lim, loose: true}
+		return &textDecoder{source: src, sum: sum, lim: lim, loose: true, entries: entries}
 	case Described:
-		return &describedDecoder{Reader: canon.NewReader(src, lim), sum: sum, lim: lim, base: at}
+		return &describedDecoder{Reader: canon.NewReader(src, lim), sum: sum, lim: lim, base: at,
+			entries: entries}
 	case Binary:
 	}
-	return &binaryDecoder{source: src, sum: sum}
+	return &binaryDecoder{source: src, sum: sum, entries: entries}
 }
 
 // begin reads the head of the file.

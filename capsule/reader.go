@@ -512,7 +512,7 @@ func (c *Reader) chunk(ref chunkRef) ([]byte, error) {
 // finish holds the index against what came before it.
 func (c *Reader) finish(f *frame) error {
 	var x Index
-	if err := indexCodec.Decode(f.record, &x, canon.Limits{}); err != nil {
+	if err := indexCodec.Decode(f.record, &x, indexLimits(c.index.Entries)); err != nil {
 		return moved(err, f.base)
 	}
 	c.index.Length, c.index.Digest = f.at, c.sum.before()

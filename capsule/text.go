@@ -64,6 +64,8 @@ type textDecoder struct {
 	lim   perdure.Limits
 	loose bool // lines that a merge left are no frames, but no fault either
 	messy bool // there were some
+
+	entries int64 // before the next frame
 }
 
 // offset is where the next frame begins.
@@ -74,7 +76,7 @@ var lineEnd = []byte("\n")
 func (d *textDecoder) next() (*frame, error) {
 	d.sum.next()
 	at := d.off
-	line, err := d.line()
+	line, err := d.line(indexRoom * d.entries)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,11 @@ func (d *textDecoder) next() (*frame, error) {
 			continue
 		}
 		base := at + 1 + int64(len(prefix))
-		rec, err := canon.FromText(nil, n.typ(), inner[len(prefix):], d.lim)
+		lim := d.lim
+		if n.letter == frameIndex {
+			lim = indexLimits(d.entries)
+		}
+		rec, err := canon.FromText(nil, n.typ(), inner[len(prefix):], lim)
 		if err != nil {
 			return nil, moved(err, base)
 		}
@@ -140,6 +146,7 @@ func (d *textDecoder) entry(at int64, inner []byte) (*frame, error) {
 	if err != nil {
 		return nil, moved(err, base+int64(len(entryText)))
 	}
+	d.entries++
 	return f.whole(e)
 }
 

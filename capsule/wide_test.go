@@ -1,12 +1,15 @@
 package capsule
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"iter"
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // seeking is a store that counts how often it is read from a cursor on, and how many entries come of it.
@@ -50,4 +53,58 @@ func TestAWideMemoryIsExportedInAFewPasses(t *testing.T) {
 		t.Errorf("%d entries took %d seeks and %d entries read, want at most 4 and %d", x.Entries, s.seeks, s.items,
 			3*heads)
 	}
+}
+
+// TestAnIndexIsAsLongAsItsEntriesAllow: in every form, and no longer.
+func TestAnIndexIsAsLongAsItsEntriesAllow(t *testing.T) {
+	const heads = 70_000 // what names them is longer than any other frame
+	x := Index{Entries: heads, Heads: make([]perdure.Hash, heads)}
+	for i := range x.Heads {
+		x.Heads[i] = perdure.HashOf(binary.BigEndian.AppendUint32(nil, uint32(i)))
+	}
+	rec := must(indexCodec.Append(nil, &x))
+	store, id := simple(t, 3)
+	for _, form := range []Form{Binary, Described, Text} {
+		all, r, err := read(exported(t, store, id, Options{Form: form}), ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := counted(r.dec); got != int64(len(all)) {
+			t.Errorf("%s: %d entries were counted, want %d", form, got, len(all))
+		}
+		enc := must(encoderOf(form))
+		file := must(enc.record(nil, frameIndex, rec))
+		decode := func(entries int64) (*frame, error) {
+			src, sum := newSource(bytes.NewReader(file), DefaultMaxBytes), &digest{h: noHash{}}
+			lim := new(Reader).limits()
+			var dec decoder = &binaryDecoder{source: src, sum: sum, entries: entries}
+			switch form {
+			case Described:
+				dec = &describedDecoder{Reader: canon.NewReader(src, lim), sum: sum, lim: lim, entries: entries}
+			case Text:
+				dec = &textDecoder{source: src, sum: sum, lim: lim, entries: entries}
+			case Binary:
+			}
+			return dec.next()
+		}
+		f, err := decode(heads)
+		if err != nil || !bytes.Equal(f.record, rec) {
+			t.Errorf("%s: the index of %d heads is not read: %v", form, heads, err)
+		}
+		_, err = decode(10)
+		refused(t, form.String()+": an index longer than its entries", err, PredFrame, canon.PredBytes)
+	}
+}
+
+// counted is how many entries a decoder has seen.
+func counted(d decoder) int64 {
+	switch d := d.(type) {
+	case *binaryDecoder:
+		return d.entries
+	case *describedDecoder:
+		return d.entries
+	case *textDecoder:
+		return d.entries
+	}
+	return 0
 }

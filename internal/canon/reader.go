@@ -29,18 +29,34 @@ func NewReader(r io.Reader, lim Limits) *Reader {
 // Offset returns where in the input the next value starts.
 func (r *Reader) Offset() int64 { return r.off + int64(r.used) }
 
+// Limit sets the limits of the values that come next.
+func (r *Reader) Limit(lim Limits) { r.lim = lim.withDefaults() }
+
+// Peek returns the next n bytes without taking them; fewer at the end. They are valid until the next call.
+func (r *Reader) Peek(n int) []byte {
+	r.shift()
+	for len(r.w.b) < n && r.fill() == nil {
+	}
+	return r.w.b[:min(n, len(r.w.b))]
+}
+
+// shift drops the value returned last from the buffer.
+func (r *Reader) shift() {
+	r.off += int64(r.used)
+	r.w.b = r.w.b[:copy(r.w.b, r.w.b[r.used:])]
+	r.used = 0
+}
+
 // Next returns the binary form of the next value, which is canonical and of type t. The bytes are valid until the next
 // call. At the end of the sequence it returns io.EOF. After an error every call returns that error.
 func (r *Reader) Next(t *Type) ([]byte, error) {
 	if r.done != nil {
 		return nil, r.done
 	}
-	r.off += int64(r.used)
-	rest := copy(r.w.b, r.w.b[r.used:])
-	r.used = 0
-	r.w = walker{b: r.w.b[:rest], items: r.lim.Items, depth: r.lim.Depth, max: int(min(r.lim.Bytes, math.MaxInt)),
+	r.shift()
+	r.w = walker{b: r.w.b, items: r.lim.Items, depth: r.lim.Depth, max: int(min(r.lim.Bytes, math.MaxInt)),
 		src: r}
-	if rest == 0 {
+	if len(r.w.b) == 0 {
 		if rej := r.fill(); rej != nil {
 			r.done = r.err
 			return nil, r.done
