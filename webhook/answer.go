@@ -107,11 +107,8 @@ func (h *Handler) addressed(ctx context.Context, p *post, body *resumption) erro
 	return err
 }
 
-// timely refuses a person's answer that was for another agent, or for something else that the agent asked.
+// timely refuses a person's answer that was for something else that the agent asked.
 func (h *Handler) timely(ctx context.Context, p *post) error {
-	if err := h.addressed(ctx, p, new(resumption)); err != nil {
-		return err
-	}
 	f, now := p.agent.Fold(), time.Now()
 	if _, asks := f.Question(now); !asks {
 		return nil

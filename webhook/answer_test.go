@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,28 @@ func TestAPersonsAnswerIsForOneAgent(t *testing.T) {
 	got := s.postAs("ana", "/v1/agents/"+ids[1].String()+"/events", body, "one", at)
 	if f := s.load(ids[1]); len(f.Inbox) > 0 {
 		t.Errorf("the same message answers another agent's question, as the word of %s: %+v", f.Inbox[0].By, got)
+	}
+}
+
+// An event is for the agent it came to first, whichever server of the home it comes to next.
+func TestAnEventIsForOneAgent(t *testing.T) {
+	s, dir := newShop(t), t.TempDir()
+	first, _ := s.asking()
+	second, _ := s.asking()
+	at := time.Now()
+	for _, c := range []struct {
+		id   perdure.AgentID
+		code int
+	}{{first, 200}, {second, 409}, {first, 200}} {
+		s.serve(dir)
+		before := s.load(second).Count
+		got := s.postAs("crm", "/v1/agents/"+c.id.String()+"/events", `{"name":"order","data":{"n":1}}`, "one", at)
+		if got.code != c.code || c.code == 409 && !strings.Contains(got.Detail, "another agent") {
+			t.Errorf("the event of the first agent, sent to %s: %+v, want %d", c.id, got, c.code)
+		}
+		if s.load(second).Count != before {
+			t.Error("the second agent was told what was for the first")
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ var (
 		errors.New("the agent asked something else, too, at about the time this was signed; nothing was answered"),
 		"name what is answered by digest or decision, or send it again with the time of now and an id of its own")}
 	errElsewhere = &Error{conflict, perdure.WithHint(
-		errors.New("a message with this id was for another agent; nothing was answered"),
+		errors.New("a message with this id was for another agent; nothing was changed"),
 		"give each message its own id")}
 	errEarlier = &Error{conflict, perdure.WithHint(
 		errors.New("a message with this id was for something else that the agent asked; nothing was answered"),

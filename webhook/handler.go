@@ -215,6 +215,9 @@ func (h *Handler) event(ctx context.Context, p *post) (Answer, error) {
 	if before, err := h.Desk.Received(ctx, p.hook, p.agent, ev); before || err != nil {
 		return Answer{Status: Already, Agent: p.agent.ID()}, err
 	}
+	if err := h.addressed(ctx, p, new(resumption)); err != nil {
+		return Answer{}, err
+	}
 	if ev.Name == perdure.AnswerEvent {
 		if err := h.timely(ctx, p); err != nil {
 			return Answer{}, err
