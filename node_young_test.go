@@ -65,3 +65,53 @@ func TestAChildThatCameBeforeItsParentsGoesOnWhenTheyCome(t *testing.T) {
 		<-done
 	})
 }
+
+// Whether a child of thirty generations counts is asked of each of them once: to ask twice would never end.
+func TestManyGenerationsAreJudgedOnce(t *testing.T) {
+	key, owner := signer(t, "mallory"), signer(t, "owner")
+	began := time.Now()
+	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Goal: "pay"},
+		Charter: perdure.Charter{Owner: owner.Key(), Scope: "test", Depth: 40},
+		Lineage: &perdure.Lineage{Parent: perdure.AgentID(perdure.HashOf([]byte("x"))),
+			Cause: perdure.HashOf([]byte("y")), Relation: perdure.Child}}, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := new(perdure.MemStore)
+	for range 31 {
+		a, err := perdure.Begin(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := perdure.Delegate{Intent: perdure.Intent{Goal: "pay"}, Depth: a.Fold().Charter.Depth - 1}
+		g, err := a.Fold().ChildGenesis(&d, perdure.Hash{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := key.Genesis(g, began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := child.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _, err := key.Commit(a, began, perdure.Draft{Body: perdure.Decision{Action: d, Child: first,
+			Verdict: perdure.Verdict{Answer: perdure.Allow}, Effect: perdure.Idempotent,
+			Deadline: perdure.TimeOf(began)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, store, a.ID(), append([]*perdure.Entry{e}, entries...)...)
+		e = child
+	}
+	put(t, store, e.ID(), e)
+	trust := perdure.NewTrust(perdure.Trustee{Key: owner.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	a, err := trust.Load(t.Context(), store, e.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Counts(a); err == nil {
+		t.Error("a stranger's child counts")
+	}
+}

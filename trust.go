@@ -81,6 +81,8 @@ type Trustee struct {
 // memory counts, not the time. Nobody is trusted who is not named; the zero Trust trusts nobody.
 type Trust struct {
 	lines []Trustee // as canonical text orders them
+
+	elders elders // a cache
 }
 
 // NewTrust trusts these.

@@ -20,8 +20,9 @@ func (t *Trust) Counts(a *Agent) error {
 		return err
 	}
 	var first *authored
+	borne := t.claimed(a) && t.borneOut(a) // once: its parent may have one
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
-		if !t.counts(a, w) {
+		if !t.counts(a, w, borne) {
 			first = w
 		}
 	}
@@ -30,7 +31,7 @@ func (t *Trust) Counts(a *Agent) error {
 	}
 	lacks := first.right // who trusts the key is not to be asked again for the next right it took
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
-		if w.key == first.key && w.scope == first.scope && !t.counts(a, w) {
+		if w.key == first.key && w.scope == first.scope && !t.counts(a, w, borne) {
 			lacks |= w.right
 		}
 	}
@@ -75,7 +76,8 @@ func (t *Trust) vouchedAt(a *Agent) int64 {
 	return 0
 }
 
-func (t *Trust) counts(a *Agent, w *authored) bool {
+// counts reports whether a right that was used counts. Borne says that the parent bears the agent out.
+func (t *Trust) counts(a *Agent, w *authored, borne bool) bool {
 	if w.key.IsZero() {
 		return false // there were too many to tell
 	}
@@ -84,7 +86,7 @@ func (t *Trust) counts(a *Agent, w *authored) bool {
 	switch {
 	case granted && (!revoked || t.hadSeen(a, w)) || t.anyLets(f, w):
 		return true
-	case w.child && t.borneOut(a):
+	case w.child && borne:
 		return true
 	case revoked || w.right.has(MayOwn):
 		return false

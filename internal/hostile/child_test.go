@@ -20,9 +20,11 @@ forbid (principal, action == Action::"admit", resource) unless { context.trusted
 
 // childOf is a child that somebody begins in the name of the owner of an agent, and the agent with a decision of theirs
 // that created it.
-func childOf(a *attack, by *perdure.Signer) (child, parent *attack) {
+func childOf(a *attack, by *perdure.Signer) (child, parent *attack) { return childIn("home", a, by) }
+
+func childIn(scope string, a *attack, by *perdure.Signer) (child, parent *attack) {
 	a.t.Helper()
-	d := perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Scope: "home/ops"}
+	d := perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Scope: scope}
 	g := have(a.agent.Fold().ChildGenesis(&d, perdure.Hash{}))(a.t)
 	child = begin(a.t, by, g)
 	parent = a.fork(a.t, by).write(perdure.Decision{
@@ -66,6 +68,14 @@ func TestChildCountsByTheWordOfItsParent(t *testing.T) {
 		"its parent says so": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
 			return childOf(lead(p.owner, p.owner.Key()), nora)
 		}, 1},
+		"its parent is in a wider scope": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
+			return childIn("home/ops", lead(p.owner, p.owner.Key()), nora)
+		}, 0},
+		"nothing came of it": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
+			child, parent := childOf(lead(p.owner, p.owner.Key()), nora)
+			failed := perdure.Settle{Decision: parent.last(), Signal: perdure.Failed}
+			return child, parent.as(p.owner).tell("settle", failed)
+		}, 0},
 		"who began it may own": {"own", func(p *place, nora *perdure.Signer) (*attack, *attack) {
 			child, _ := childOf(lead(p.owner, p.owner.Key()), nora)
 			return child, nil
