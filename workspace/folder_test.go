@@ -43,6 +43,14 @@ func TestAPathIsADocumentOrAFolder(t *testing.T) {
 			_, err := r.Rename(t.Context(), "notes/free.md", "plans/a/free.md", nil)
 			return err
 		},
+		"the folder of a kind": func() error {
+			_, err := w.Owner().Write(t.Context(), workspace.Draft{Path: "decisions", Text: "oops"})
+			return err
+		},
+		"the folder of a kind, by a model": func() error {
+			_, err := r.Do(t.Context(), workspace.FileCommand{Command: "create", Path: "/memories/bugs", FileText: "x"})
+			return err
+		},
 		"promoted": func() error {
 			_, err := r.Promote(t.Context(), "agents/coder/x/y.md", nil, team, "plans/a/y.md")
 			return err

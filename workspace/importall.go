@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	slashpath "path"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -50,7 +51,7 @@ type batched struct {
 	on      *Visibility
 	replace bool
 
-	paths map[string]bool // a path that comes twice is for the next commit
+	paths map[string]bool // a path that comes twice, or as a folder, is for the next commit
 	bytes int
 	done  []Import
 	alone []int // those that are imported by themselves, for what is wrong with them
@@ -73,8 +74,15 @@ func (b *batched) take(ctx context.Context, x *Foreign) (bool, error) {
 	}
 	i := len(b.done)
 	clean, err := CleanPath(path)
-	if i > 0 && (b.paths[clean] || b.bytes+len(x.Text) > ImportBytes) {
+	_, folder := b.paths[clean]
+	for up := slashpath.Dir(clean); up != "." && !folder; up = slashpath.Dir(up) {
+		folder = b.paths[up]
+	}
+	if i > 0 && (folder || b.bytes+len(x.Text) > ImportBytes) {
 		return false, nil
+	}
+	for up := slashpath.Dir(clean); up != "."; up = slashpath.Dir(up) {
+		b.paths[up] = false // a folder
 	}
 	b.paths[clean], b.bytes = true, b.bytes+len(x.Text)
 	if err == nil {
@@ -107,6 +115,9 @@ func (b *batched) stage(ctx context.Context, i int, path string, d Draft, done *
 		return err
 	}
 	if err := b.may(ctx, s, path, w.Document.Kind, true); err != nil {
+		return err
+	}
+	if err := b.fitsOver(ctx, s, path, over, current); err != nil {
 		return err
 	}
 	if b.guarded(d.Text) {

@@ -68,6 +68,31 @@ func TestManyTextsAreImportedInFewCommits(t *testing.T) {
 	})
 }
 
+// A path is a document or a folder, also among texts that are imported together.
+func TestTextsImportedTogetherFitTheirPlaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	w.write(w.Owner(), workspace.Draft{Path: "plans/a", Text: "a document\n"})
+	var all []workspace.Foreign
+	for _, path := range []string{"plans/a/b.md", "decisions", "notes/x", "notes/x/y.md", "designs/x/y.md", "designs/x",
+		"designs/x/z.md"} {
+		all = append(all, workspace.Foreign{Path: path, Text: path})
+	}
+	done, err := w.Owner().ImportAll(t.Context(), all, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, one := range done {
+		got = append(got, one.Path+" "+one.Status)
+	}
+	want := []string{"plans/a/b.md refused", "decisions refused", "notes/x new", "notes/x/y.md refused",
+		"designs/x/y.md new", "designs/x refused", "designs/x/z.md new"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
 // commits is how many commits a memory has.
 func (w *world) commits(id perdure.AgentID) (n int) {
 	w.t.Helper()

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -68,11 +69,23 @@ func (r *Reader) checkKinds(ctx context.Context, kinds []string) error {
 	return nil
 }
 
-// KindAt is the kind of the documents whose canonical place a path is in; note, if it is in none.
-func KindAt(path string) string {
+// unowned is a path without the role whose private place it is in.
+func unowned(path string) string {
 	if rest, ok := strings.CutPrefix(path, rolesDir+"/"); ok {
 		_, path, _ = strings.Cut(rest, "/")
 	}
+	return path
+}
+
+// canonical reports whether a path is the folder where documents of a kind belong.
+func canonical(path string) bool {
+	path = unowned(path)
+	return path == sessionsDir || slices.Contains(slices.Collect(maps.Values(folders)), path)
+}
+
+// KindAt is the kind of the documents whose canonical place a path is in; note, if it is in none.
+func KindAt(path string) string {
+	path = unowned(path)
 	first, _, _ := strings.Cut(path, "/")
 	switch {
 	case path == stateName:

@@ -201,16 +201,22 @@ func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
 	if err := r.may(ctx, s, path, w.Document.Kind, true); err != nil {
 		return nil, nil, err
 	}
-	if !d.gone && !slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
-		if err := r.fits(ctx, s, path, ""); err != nil {
-			return nil, nil, err
-		}
+	if err := r.fitsOver(ctx, s, path, d, current); err != nil {
+		return nil, nil, err
 	}
 	entries, err := r.Node.Write(ctx, s.agent, heads, *w)
 	if err != nil {
 		return nil, nil, err
 	}
 	return entries[0], s, nil
+}
+
+// fitsOver is fits for a draft that brings a path into use.
+func (r *Reader) fitsOver(ctx context.Context, s *shelf, path string, d *Draft, current []*version) error {
+	if d.gone || slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
+		return nil
+	}
+	return r.fits(ctx, s, path, "")
 }
 
 // stand is where a document stands or would: its memory, the current versions, and the heads up to which these are all
