@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,6 +112,9 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 // done for the agent here. It keeps other nodes off the agent meanwhile, and refuses (ErrConflict) while one is at work
 // on it. To give what was given before, and not taken, changes nothing; what was given to somebody is not given to
 // somebody else as well (ErrDenied): two could take it.
+//
+// When it returns nil the witness remembers that the seat was handed over, even if this process is killed at once: only
+// then may the memory that says so leave.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(w *work, at Place) (Notice, error) {
 		if err := w.behind.refusal(w.a); err != nil {
@@ -124,7 +128,8 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 		case !free && (f.Disputed() || f.Seats[0].At != at.ID && !f.HandedOver(at)):
 			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
 		case !free && f.Seats[0].Given && f.Seats[0].To == to:
-			return nil, nil
+			n.see(ctx, w.a, nil) // a process that was killed may not have noted it
+			return nil, n.unseen().err()
 		case !free && f.SeatLoose():
 			return nil, fmt.Errorf("%w: its seat was handed over already, to whoever takes it first", ErrDenied)
 		case !free && f.Seats[0].Given:
@@ -132,7 +137,7 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 				f.Seats[0].To.Short()), "hand it over to that key again, which changes nothing; if its node never got "+
 				"it, and never will, take the seat back first: perdure seat take")
 		}
-		if err := f.keepsSeat(TimeOf(time.Now())); err != nil {
+		if err := cmp.Or(f.keepsSeat(TimeOf(time.Now())), n.unseen().err()); err != nil {
 			return nil, err
 		}
 		if free {
@@ -252,7 +257,11 @@ func (n *Node) seated(ctx context.Context, verb string, id AgentID,
 		}
 		if !takes || taken.Note != "" { // a seat that nobody had is only the first step
 			n.keep(w)
-			return n.index(ctx, w)
+			err := n.index(ctx, w)
+			if !takes { // what leaves from here on must be known here as gone
+				err = cmp.Or(n.unseen().err(), err)
+			}
+			return err
 		}
 	}
 	return fmt.Errorf("%w: its seat was not free after all; try again", ErrConflict)

@@ -78,6 +78,14 @@ type stillness string
 
 func (s stillness) Error() string { return string(s) }
 
+// err is the error that it is; nil: there is none.
+func (s stillness) err() error {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
 // stilled says why nothing more may be done for the agent, if a person has said so; else it is empty.
 func (f *Fold) stilled() stillness {
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,5 +202,74 @@ func TestNothingThatMustHappenOnceBeginsUnseen(t *testing.T) {
 	run(t, n, id)
 	if _, total := calls(seen); total != 0 {
 		t.Errorf("paid %d times, and nobody remembers", total)
+	}
+}
+
+// killable is a witness in a process that may be killed at any time: what was not synced is lost then.
+type killable struct {
+	perdure.Witness
+	told, kept sighting
+	fault      error
+}
+
+type sighting struct {
+	heads []perdure.Hash
+	given bool
+}
+
+func (w *killable) Seen(context.Context, perdure.AgentID) ([]perdure.Hash, bool, error) {
+	return w.told.heads, w.told.given, nil
+}
+
+func (w *killable) See(_ perdure.AgentID, _ int64, heads []perdure.Hash, given bool) {
+	w.told = sighting{heads, given}
+}
+
+func (w *killable) Sync() { w.kept = w.told }
+
+func (w *killable) Fault() error { return w.fault }
+
+func (w *killable) kill() { w.told = w.kept }
+
+// What says that the seat was handed over leaves after GiveSeat. Whoever is killed then, and has the store put back,
+// does not do as well what is done where the seat went.
+func TestAHandOverIsNotedBeforeItCanLeave(t *testing.T) {
+	for name, again := range map[string]bool{"at once": false, "again, after a kill that lost the note": true} {
+		t.Run(name, func(t *testing.T) {
+			store, old := new(perdure.MemStore), new(perdure.MemStore)
+			pay, paid := counter("pay", perdure.Once)
+			n := newNode(t, store, scripted(steps("pay", 1)), pay)
+			w := new(killable)
+			n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)}, w
+			id := create(t, n, perdure.Genesis{Seat: n.Place.ID})
+			merge(t, store, old, id) // a backup
+			in := func(s perdure.Store) *perdure.Node {
+				return &perdure.Node{Store: s, Key: n.Key, Trust: n.Trust, Policy: n.Policy, Tools: n.Tools,
+					Advisors: n.Advisors, Place: n.Place, Witness: n.Witness}
+			}
+			w.fault = errors.New("no room")
+			if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); err == nil ||
+				!strings.Contains(err.Error(), "no room") {
+				t.Errorf("a hand-over that cannot be noted: %v", err)
+			}
+			if load(t, store, id).HandedOver(n.Place) {
+				t.Error("it was handed over all the same")
+			}
+			w.fault = nil
+			if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
+				t.Fatal(err)
+			}
+			if again {
+				w.told, w.kept = sighting{}, sighting{}
+				if err := in(store).GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.kill()
+			idle := run(t, in(old), id)
+			if _, total := calls(paid); total != 0 || !idle.Is(phase.RestOlder) || !idle.Reasons[0].Given {
+				t.Errorf("paid %d times, idle %+v; want 0, and that it was handed over", total, idle)
+			}
+		})
 	}
 }
