@@ -113,8 +113,8 @@ func (h *Home) UseScope(ctx context.Context, create bool, scope string,
 	})
 }
 
-// UseWorkspace opens the store and its documents, calls f and closes both. Where memory is not in use, whoever may not
-// create the store makes no role either: agents would have the tools of memory by it.
+// UseWorkspace opens the store and its documents, calls f and closes both. Whoever may not create the store makes no
+// role either: a slip of the pen would be one.
 func (h *Home) UseWorkspace(ctx context.Context, create bool,
 	f func(ctx context.Context, w *workspace.Workspace) error) error {
 	return h.Use(ctx, create, func(ctx context.Context, s perdure.Store) error {
@@ -127,13 +127,7 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 			return err
 		}
 		defer func() { _ = w.Index.Close() }() // it can be thrown away
-		if !create {
-			uses, err := h.usesMemory(ctx, s)
-			if err != nil {
-				return err
-			}
-			w.Looks = !uses
-		}
+		w.Looks = !create
 		return f(ctx, w)
 	})
 }

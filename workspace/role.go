@@ -55,8 +55,7 @@ func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent,
 	case err != nil || own != nil:
 		return own, err
 	case len(passed) == 0 && w.Looks:
-		return nil, perdure.WithHint(perdure.Missing("it has no memory here yet"), "perdure session open --role "+role+
-			" begins one; perdure ls --kind "+roleKind+" lists the roles there are")
+		return nil, w.noRole(ctx, role)
 	case len(passed) == 0:
 		return w.make(ctx, w.roleGenesis(role))
 	case len(passed) > 1:
@@ -68,6 +67,23 @@ func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent,
 			"; to keep another, name another role")
 	}
 	return passed[0], nil
+}
+
+// maxRoles is how many roles are named to who misses one.
+const maxRoles = 20
+
+// noRole is the error for a role that has no memory here: it says which have.
+func (w *Workspace) noRole(ctx context.Context, role string) error {
+	begin := "perdure session open --role " + role + " begins one"
+	names, err := w.Index.roles(ctx, maxRoles)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return perdure.WithHint(perdure.Missing("it has no memory here yet"), begin)
+	}
+	return perdure.WithHint(perdure.Missing("there is no such role; there are "+strings.Join(names, ", ")),
+		begin+"; perdure ls --kind "+roleKind+" lists all")
 }
 
 // rolesCalled are the agents that began as a role of a name, and count: the one of this key, and those of others.

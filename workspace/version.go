@@ -17,6 +17,25 @@ func (ix *Index) called(ctx context.Context, name string) ([]perdure.AgentID, er
 	return ix.agents(ctx, "SELECT name FROM agent WHERE called=? ORDER BY kind<>?, id LIMIT 64", name, roleKind)
 }
 
+// roles are the names of the first roles, by name.
+func (ix *Index) roles(ctx context.Context, most int) (names []string, err error) {
+	rows, err := ix.db.QueryContext(ctx, "SELECT DISTINCT called FROM agent WHERE kind=? ORDER BY called LIMIT ?",
+		roleKind, most)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		if CheckRole(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names, errors.Join(rows.Err(), rows.Close())
+}
+
 // unclosed are the agents that have sessions open.
 func (ix *Index) unclosed(ctx context.Context) ([]perdure.AgentID, error) {
 	return ix.agents(ctx, "SELECT name FROM agent WHERE id IN (SELECT agent FROM version WHERE current=1 AND "+
