@@ -36,7 +36,8 @@ func (n *Node) underVigil(id AgentID) time.Time {
 	return time.Time{}
 }
 
-// endVigils tells the store that others may look after the agents this node watched.
+// endVigils tells the store that others may look after the agents this node watched, at once: a poll may have been cut
+// off.
 func (n *Node) endVigils(ctx context.Context) {
 	var ids []AgentID
 	n.mu.Lock()
@@ -50,7 +51,9 @@ func (n *Node) endVigils(ctx context.Context) {
 	for _, id := range ids {
 		c, err := n.claim(ctx, id)
 		if err == nil {
-			err = c.release(ctx, nil, TimeOf(time.Now()))
+			var heads []Hash
+			heads, err = n.Store.Heads(ctx, id)
+			err = errors.Join(err, c.release(ctx, heads, TimeOf(time.Now())))
 		}
 		if err != nil && !errors.Is(err, ErrConflict) { // they do when its time is up
 			n.Log.Warn("leave agent to others", "agent", id.Short(), "err", err)
