@@ -273,7 +273,9 @@ func TestChatSettlesNothingThatAServerIsAtWorkOn(t *testing.T) {
 		info='"capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}'
 		says='{"protocolVersion":"2025-06-18",'$info'}' ;;
 	*'"tools/list"'*) says='{"tools":[{"name":"write","inputSchema":{"type":"object"}}]}' ;;
-	*'"tools/call"'*) while [ ! -e ` + release + ` ]; do sleep 0.05; done; says='{"content":[]}' ;;
+	*'"tools/call"'*)
+		: >` + release + `.begun
+		while [ ! -e ` + release + ` ]; do sleep 0.05; done; says='{"content":[]}' ;;
 	*'"server/discover"'*)
 		printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"
 		continue ;;
@@ -291,6 +293,9 @@ done
 	d.sees("> ")
 	d.types("go\n")
 	d.sees("- calls n.write")
+	for _, err := os.Stat(release + ".begun"); err != nil; _, err = os.Stat(release + ".begun") {
+		time.Sleep(10 * time.Millisecond) // what has not begun is not in doubt
+	}
 	d.types(ctrlC)
 	d.sees("did it happen? happened, not, or leave: ")
 	d.types("not\n")

@@ -116,6 +116,7 @@ func TestWhatKeepsDocumentsStaysThat(t *testing.T) {
 			t.Errorf("the documents of the team are gone: %s", ls)
 		}
 		p.ok("doc", "write", "decisions/y.md", "again")
+		p.ok("session", "open", "--role", "other")
 		if ls := p.ok("doc", "ls", "--role", "other"); !strings.Contains(ls, "decisions/y.md") ||
 			strings.Contains(ls, "secret.md") {
 			t.Errorf("another role finds: %s", ls)
