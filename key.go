@@ -58,7 +58,7 @@ func GenerateSigner(name string) (*Signer, error) {
 		return nil, err
 	}
 	if strings.EqualFold(name, runtimeName) {
-		return nil, ReservedError("a key", name)
+		return nil, CheckName("a key", name)
 	}
 	_, priv, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -183,17 +183,20 @@ func checkKeyName(name string) error {
 // runtimeName is who says what nodes say of themselves.
 const runtimeName = "runtime"
 
-// Reserved reports whether a name, in any case, stands for somebody in every memory and policy: the runtime, which says
-// what nodes do by themselves, and the owner and operator, whom policies ask. Nobody else is called so: no key, no line
-// of a trust file, no token, hook or role.
-func Reserved(name string) bool {
+// CheckName refuses a name for something, such as a key, if it stands, in any case, for somebody in every memory and
+// policy: the runtime, which says what nodes do by themselves, and the owner and operator, whom policies ask. Nobody
+// else is called so: no key, no line of a trust file, no token, hook or role.
+func CheckName(what, name string) error {
+	if !reserved(name) {
+		return nil
+	}
+	return Invalid(fmt.Errorf("%s cannot be called %q: the names runtime, owner and operator stand for somebody in "+
+		"every memory and policy", what, name))
+}
+
+// reserved reports whether a name stands for somebody in every memory.
+func reserved(name string) bool {
 	return slices.ContainsFunc([]string{runtimeName, askedOwner, askedOperator}, func(word string) bool {
 		return strings.EqualFold(word, strings.TrimSpace(name))
 	})
-}
-
-// ReservedError refuses a name for something.
-func ReservedError(what, name string) error {
-	return Invalid(fmt.Errorf("%s cannot be called %q: the names runtime, owner and operator stand for somebody in "+
-		"every memory and policy", what, name))
 }

@@ -403,8 +403,8 @@ type memoryWitness struct {
 	fault error
 }
 
-func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, bool, error) {
-	return w.seen[id], false, nil
+func (w *memoryWitness) Seen(_ context.Context, id perdure.AgentID) (perdure.Sighting, error) {
+	return perdure.Sighting{Heads: w.seen[id]}, nil
 }
 
 func (w *memoryWitness) Fault() error { return w.fault }

@@ -231,7 +231,7 @@ func (w *work) run(ctx context.Context, over func(cycles int) bool) (Idle, error
 func (w *work) cycle(ctx context.Context) (Step, error) {
 	w.cycles++
 	if w.behind != nil {
-		return w.asOlder(), nil
+		return *w.behind, nil
 	}
 	if err := w.look(ctx); err != nil {
 		return nil, err

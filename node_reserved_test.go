@@ -10,7 +10,7 @@ import (
 func TestNobodyTellsInTheNameOfTheRuntime(t *testing.T) {
 	for name, want := range map[string]bool{"runtime": true, "Runtime": true, " owner ": true, "OPERATOR": true,
 		"runtimes": false, "": false, "ann": false} {
-		if got := perdure.Reserved(name); got != want {
+		if got := perdure.CheckName("a key", name) != nil; got != want {
 			t.Errorf("%q is reserved: %v, want %v", name, got, want)
 		}
 	}

@@ -117,7 +117,7 @@ func (w *work) correct(ctx context.Context, s happenedStep) error {
 // then may the memory that says so leave.
 func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) error {
 	return n.seated(ctx, "hand over", id, func(w *work, at Place) (Notice, error) {
-		if err := w.behind.refusal(w.a); err != nil {
+		if err := w.behind.refusal(w.a); err != nil && !w.behind.away() {
 			return nil, err
 		}
 		f := w.a.fold
@@ -128,7 +128,7 @@ func (n *Node) GiveSeat(ctx context.Context, id AgentID, to Key, note string) er
 		case !free && (f.Disputed() || f.Seats[0].At != at.ID && !f.HandedOver(at)):
 			return nil, fmt.Errorf("%w: its seat is not in this store", ErrDenied)
 		case !free && f.Seats[0].Given && f.Seats[0].To == to:
-			n.see(ctx, w.a, nil) // a process that was killed may not have noted it
+			n.see(ctx, w.a, w.behind) // a process that was killed may not have noted it
 			return nil, n.unseen().err()
 		case !free && f.SeatLoose():
 			return nil, fmt.Errorf("%w: its seat was handed over already, to whoever takes it first", ErrDenied)

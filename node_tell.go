@@ -42,7 +42,7 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	if ev.By == runtimeName && ev.Notice == nil { // agents would take it for what a node says of itself
-		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), ReservedError("whoever tells it", ev.By))
+		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), CheckName("whoever tells it", ev.By))
 	}
 	if len(ev.Name) > maxEventName {
 		return nil, false, WithHint(Invalid(fmt.Errorf("tell agent %s: the name of the event has %d bytes; want at "+
@@ -128,10 +128,8 @@ func (n *Node) lacks(ctx context.Context, a *Agent) bool {
 	if n.Witness == nil {
 		return false
 	}
-	seen, _, err := n.Witness.Seen(ctx, a.ID())
-	return err != nil || slices.ContainsFunc(seen, func(h Hash) bool {
-		return a.fold.head(h) == nil && a.recent(h) == nil
-	})
+	seen, err := n.Witness.Seen(ctx, a.ID())
+	return err != nil || len(seen.lacking(a)) > 0
 }
 
 func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {

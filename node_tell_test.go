@@ -187,7 +187,8 @@ func TestWhatIsLookedForCostsWhatCameAfterIt(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			missing, err := a.Behind(t.Context(), l.store, []perdure.Hash{first.Name})
+			missing, _, err := a.Behind(t.Context(), l.store, perdure.Place{}, nil,
+				perdure.Sighting{Heads: []perdure.Hash{first.Name}})
 			if err == nil && len(missing) > 0 {
 				err = fmt.Errorf("%v is missing", missing)
 			}

@@ -14,9 +14,8 @@ import (
 // to an older copy holds nothing but good entries: only who saw the newer ones can tell, and an approval that was used
 // since would be used again.
 type Witness interface {
-	// Seen returns the heads an agent was last seen with, and whether the store had handed its seat over in them; none:
-	// it was never seen.
-	Seen(ctx context.Context, id AgentID) (heads []Hash, given bool, err error)
+	// Seen returns how far an agent had come when it was last seen; without heads: it never was.
+	Seen(ctx context.Context, id AgentID) (Sighting, error)
 	// See remembers that an agent has these heads, the highest at this seq, and whether the store has handed its seat
 	// over in them. They are durable in the store. It may return before it is remembered, and a crash may lose the last
 	// of it: then less is noticed, and nothing is refused that is good.
@@ -32,55 +31,80 @@ type Witness interface {
 	Forget(id AgentID) error
 }
 
-// Behind returns which of the entries that were seen of the agent are missing from its memory in a store.
-func (a *Agent) Behind(ctx context.Context, s Store, seen []Hash) ([]Hash, error) {
-	missing := slices.DeleteFunc(slices.Clone(seen), func(h Hash) bool {
+// Sighting is how far an agent had come when a witness saw it last.
+type Sighting struct {
+	Heads     []Hash
+	Seq       int64 // the highest
+	At        Time  // when; zero: it was not noted
+	Elsewhere bool  // it was not seen in the store of whoever asks, as far as was noted
+	Given     bool  // the store it was seen in had handed its seat over
+}
+
+// lacking returns the heads of a sighting that an agent, as far as it is at hand, does not have.
+func (s *Sighting) lacking(a *Agent) []Hash {
+	return slices.DeleteFunc(slices.Clone(s.Heads), func(h Hash) bool {
 		return a.fold.head(h) != nil || a.recent(h) != nil
 	})
+}
+
+// Behind returns which of the entries that were seen of the agent its memory in a store, at a place, lacks: it is an
+// older copy then. It is none, and away, if this store handed it over, as far as counts, and the entries were seen in
+// another: it went on there, as it should. What a store has seen itself it cannot lack for that reason.
+func (a *Agent) Behind(ctx context.Context, s Store, at Place, t *Trust, seen Sighting) (missing []Hash, away bool,
+	err error) {
+	missing = seen.lacking(a)
 	if len(missing) == 0 {
-		return nil, nil
+		return nil, false, nil
+	}
+	if seen.Elsewhere && a.GoneOn(at) && t.Counts(a) == nil { // before a walk to what another store has
+		return nil, true, nil
 	}
 	for e, err := range Backwards(ctx, s, a.ID(), nil) {
 		if err != nil {
-			return nil, fmt.Errorf("look for what agent %s had: %w", a.ID().Short(), err)
+			return nil, false, fmt.Errorf("look for what agent %s had: %w", a.ID().Short(), err)
 		}
 		if i := slices.Index(missing, e.Name); i >= 0 {
 			if missing = slices.Delete(missing, i, i+1); len(missing) == 0 {
-				return nil, nil
+				return nil, false, nil
 			}
 		}
 	}
-	return missing, nil
+	return missing, false, nil
 }
 
-// behind is the idle step of a node before a copy of an agent that is older than one it has seen; nil if it is not.
+// behind is the idle step of a node before an agent of which more was seen than this copy has: it is older, or went on
+// elsewhere. Nil if it is neither.
 func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 	if n.Witness == nil {
 		return nil, nil
 	}
-	seen, given, err := n.Witness.Seen(ctx, a.ID())
+	seen, err := n.Witness.Seen(ctx, a.ID())
 	if err != nil {
 		return nil, err
 	}
-	missing, err := a.Behind(ctx, n.Store, seen)
-	if err != nil || len(missing) == 0 {
-		return nil, err
+	at, err := n.here(ctx)
+	if err != nil {
+		at = Place{} // where it cannot be told, it did not hand it over
 	}
-	older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0], Given: given})
-	return &older, nil
+	missing, away, err := a.Behind(ctx, n.Store, at, n.trust(), seen)
+	switch {
+	case err != nil:
+		return nil, err
+	case away:
+		gone := idleFor(Reason{Kind: phase.RestGiven, Seat: a.fold.Seats[0].At})
+		return &gone, nil
+	case len(missing) > 0:
+		older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0], Given: seen.Given})
+		return &older, nil
+	}
+	return nil, nil
 }
+
+// away reports whether an agent of which more was seen went on elsewhere.
+func (i *Idle) away() bool { return i != nil && i.Is(phase.RestGiven) }
 
 // given reports whether what an older copy lacks is known to have handed its seat over.
 func (i *Idle) given() bool { return i != nil && i.Reasons[0].Given }
-
-// asOlder is why nothing is done for an agent of which more was seen than this copy has: that this store handed it over
-// comes first, as it went on elsewhere then.
-func (w *work) asOlder() Idle {
-	if at := w.n.placed.Load(); w.a.GoneOn(*at) && w.n.trust().Counts(w.a) == nil {
-		return idleFor(Reason{Kind: phase.RestGiven, Seat: w.a.fold.Seats[0].At})
-	}
-	return *w.behind
-}
 
 // older refuses what must not be done to a copy of an agent that is older than one seen here.
 func (n *Node) older(ctx context.Context, a *Agent) error {
@@ -95,6 +119,11 @@ func (n *Node) older(ctx context.Context, a *Agent) error {
 func (i *Idle) refusal(a *Agent) error {
 	if i == nil {
 		return nil
+	}
+	if i.away() {
+		return WithHint(fmt.Errorf("%w: it was handed over, and was seen to go on in another store: what was done "+
+			"there would be done again", ErrDenied), "have it handed over from there; or, if it is lost there, "+
+			"perdure resume "+a.ID().Short()+" --older, and take the seat then")
 	}
 	if i.given() {
 		return WithHint(fmt.Errorf("%w: it was handed over since this copy was made: it goes on elsewhere, and "+
@@ -176,12 +205,11 @@ func (n *Node) putBy(ctx context.Context, before, next *Agent, add func(context.
 	})
 }
 
-// see tells the witness how far an agent has come, unless it is an older copy, as behind says, or has entries that do
-// not count: nobody else's words make what is here an older copy. What became of a copy
-// whose seat is elsewhere is no matter: nothing in it can be done again here, and the memory that has the seat must not
-// pass for an older one.
-func (n *Node) see(ctx context.Context, a *Agent, older *Idle) {
-	if n.Witness == nil || older != nil {
+// see tells the witness how far an agent has come, unless more was seen of it, as behind says, or it has entries that
+// do not count: nobody else's words make what is here an older copy. What became of a copy whose seat is elsewhere is
+// no matter: nothing in it can be done again here, and the memory that has the seat must not pass for an older one.
+func (n *Node) see(ctx context.Context, a *Agent, behind *Idle) {
+	if n.Witness == nil || behind != nil {
 		return
 	}
 	at, err := n.here(context.WithoutCancel(ctx))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -208,21 +209,16 @@ func TestNothingThatMustHappenOnceBeginsUnseen(t *testing.T) {
 // killable is a witness in a process that may be killed at any time: what was not synced is lost then.
 type killable struct {
 	perdure.Witness
-	told, kept sighting
+	told, kept perdure.Sighting
 	fault      error
 }
 
-type sighting struct {
-	heads []perdure.Hash
-	given bool
-}
-
-func (w *killable) Seen(context.Context, perdure.AgentID) ([]perdure.Hash, bool, error) {
-	return w.told.heads, w.told.given, nil
+func (w *killable) Seen(context.Context, perdure.AgentID) (perdure.Sighting, error) {
+	return w.told, nil
 }
 
 func (w *killable) See(_ perdure.AgentID, _ int64, heads []perdure.Hash, given bool) {
-	w.told = sighting{heads, given}
+	w.told = perdure.Sighting{Heads: heads, Given: given}
 }
 
 func (w *killable) Sync() { w.kept = w.told }
@@ -260,7 +256,7 @@ func TestAHandOverIsNotedBeforeItCanLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again {
-				w.told, w.kept = sighting{}, sighting{}
+				w.told, w.kept = perdure.Sighting{}, perdure.Sighting{}
 				if err := in(store).GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
 					t.Fatal(err)
 				}
@@ -269,6 +265,37 @@ func TestAHandOverIsNotedBeforeItCanLeave(t *testing.T) {
 			idle := run(t, in(old), id)
 			if _, total := calls(paid); total != 0 || !idle.Is(phase.RestOlder) || !idle.Reasons[0].Given {
 				t.Errorf("paid %d times, idle %+v; want 0, and that it was handed over", total, idle)
+			}
+		})
+	}
+}
+
+// A copy that was handed over lacks what was seen in another store because the agent went on there. What its own store
+// saw, it lacks because it is older: the agent came back and went on here.
+func TestWhatAStoreSawItselfItCannotLackBecauseTheAgentWentOn(t *testing.T) {
+	for name, elsewhere := range map[string]bool{"here": false, "elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, new(perdure.MemStore), nil)
+			w := new(killable)
+			n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)}, w
+			id := create(t, n, perdure.Genesis{Seat: n.Place.ID})
+			if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
+				t.Fatal(err)
+			}
+			newer := perdure.Sighting{Heads: []perdure.Hash{perdure.HashOf([]byte("newer"))}, Elsewhere: elsewhere}
+			w.told = newer
+			idle := run(t, n, id)
+			if !idle.Is(phase.RestGiven) == elsewhere || !idle.Is(phase.RestOlder) != elsewhere {
+				t.Errorf("it rests for %+v", idle.Reasons)
+			}
+			if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); (err == nil) != elsewhere {
+				t.Errorf("to hand it over again: %v", err)
+			}
+			if err := n.TakeSeat(t.Context(), id, "lost"); !errors.Is(err, perdure.ErrDenied) {
+				t.Errorf("to take its seat: %v", err)
+			}
+			if elsewhere && !slices.Equal(w.told.Heads, newer.Heads) {
+				t.Error("what went on elsewhere passes for older now")
 			}
 		})
 	}

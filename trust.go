@@ -152,7 +152,7 @@ func parseTrustee(words []string) (t Trustee, err error) {
 	if t.Key.IsZero() {
 		return t, fmt.Errorf("%s is not a key", key)
 	}
-	if Reserved(t.Name) { // from before names were; it counts as a key without one
+	if reserved(t.Name) { // from before names were; it counts as a key without one
 		t.Name = ""
 	}
 	t.Revoked = revoked

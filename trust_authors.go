@@ -235,7 +235,7 @@ func rightFor(e *Entry) Right {
 // by everything it carries: with state, data, a name that wakes somebody or a word that stands for somebody else, it
 // takes the right of an author, too. By is otherwise its author's own claim, as it is everywhere.
 func (ev *Event) word(names ...string) Right {
-	if len(ev.Set) > 0 || ev.Data != nil || Reserved(ev.By) || !slices.Contains(names, ev.Name) {
+	if len(ev.Set) > 0 || ev.Data != nil || reserved(ev.By) || !slices.Contains(names, ev.Name) {
 		return MayAuthor | MayApprove
 	}
 	return MayApprove

@@ -123,6 +123,7 @@ func (h *Home) witness() (perdure.Witness, error) {
 		if err != nil {
 			return nil, err
 		}
+		w.Own = h.isStore
 		if h.seen = w; h.agent != "" {
 			w.Eager()
 		}

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,11 +82,8 @@ func (h *Home) hook(c *HookConfig, secrets string) (webhook.Hook, error) {
 	if c.Name == "" || len(refs) == 0 {
 		return out, errors.New("want a name and a secret")
 	}
-	if perdure.Reserved(c.Name) {
-		return out, perdure.ReservedError("a hook", c.Name)
-	}
-	if perdure.Reserved(c.Approver) {
-		return out, perdure.ReservedError("an approver", c.Approver)
+	if err := cmp.Or(perdure.CheckName("a hook", c.Name), perdure.CheckName("an approver", c.Approver)); err != nil {
+		return out, err
 	}
 	for _, ref := range refs {
 		text, err := h.resolve(ref, secrets)

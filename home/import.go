@@ -206,19 +206,12 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 	if w == nil || err != nil {
 		return err
 	}
-	seen, given, err := w.Seen(ctx, a.ID())
-	if err != nil {
-		return err
-	}
-	missing, err := a.Behind(ctx, s, seen)
-	if err != nil {
-		return err
-	}
-	if gone, err := h.goneOn(ctx, s, a); len(missing) > 0 && gone {
+	missing, seen, away, err := h.behind(ctx, s, a, w)
+	if err != nil || away {
 		return err
 	}
 	if len(missing) > 0 {
-		older := &view.Older{Given: given, Name: view.Callable(a)}
+		older := &view.Older{Given: seen.Given, Name: view.Callable(a)}
 		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so "+
 			"with %s", missing[0].Short(), older.Answer())
 		return nil

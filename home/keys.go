@@ -139,9 +139,8 @@ func (h *Home) AddTrust(who perdure.Trustee) error {
 	if err := h.Consent(); err != nil {
 		return err
 	}
-	if perdure.Reserved(who.Name) && !who.Revoked {
-		return perdure.WithHint(perdure.ReservedError("a trusted key", who.Name),
-			"trust it by its 64 hex digits alone: "+who.Key.String())
+	if err := perdure.CheckName("a trusted key", who.Name); err != nil && !who.Revoked {
+		return perdure.WithHint(err, "trust it by its 64 hex digits alone: "+who.Key.String())
 	}
 	if err := h.MakeHome(); err != nil {
 		return err

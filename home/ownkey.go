@@ -179,8 +179,8 @@ func (h *Home) writeTrust(path string, who perdure.Trustee) error {
 
 // newSigner makes a key with a name that stands for nobody else.
 func newSigner(name string) (*perdure.Signer, error) {
-	if perdure.Reserved(name) {
-		return nil, perdure.ReservedError("a key", name)
+	if err := perdure.CheckName("a key", name); err != nil {
+		return nil, err
 	}
 	return perdure.GenerateSigner(name)
 }
@@ -197,7 +197,7 @@ func keyName() string {
 		}
 		return r
 	}, name)
-	if perdure.Reserved(name) {
+	if perdure.CheckName("a key", name) != nil {
 		name += "-user"
 	}
 	return name

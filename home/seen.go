@@ -26,6 +26,7 @@ func (h *Home) lookWitness() (*sqlite.Witness, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.Own = h.isStore
 	h.looked = w
 	return w, nil
 }
@@ -102,16 +103,7 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 	if w == nil || err != nil {
 		return nil, err
 	}
-	seen, err := w.Sighting(a.ID())
-	if err != nil {
-		return nil, err
-	}
-	if !h.isStore(seen.Store) { // before a walk to what another store has
-		if gone, err := h.goneOn(ctx, s, a); err != nil || gone {
-			return nil, err
-		}
-	}
-	missing, err := a.Behind(ctx, s, seen.Heads)
+	missing, seen, _, err := h.behind(ctx, s, a, w)
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
@@ -119,14 +111,22 @@ func (h *Home) Behind(ctx context.Context, s perdure.Store, a *perdure.Agent) (*
 		Name: view.Callable(a)}, nil
 }
 
-// goneOn reports whether this store handed an agent over that counts here.
-func (h *Home) goneOn(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, error) {
+// behind is perdure.Agent.Behind by what a witness has seen.
+func (h *Home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent,
+	w perdure.Witness) (missing []perdure.Hash, seen perdure.Sighting, away bool, err error) {
+	if seen, err = w.Seen(ctx, a.ID()); err != nil || len(seen.Heads) == 0 {
+		return nil, seen, false, err
+	}
 	trust, err := h.Trust()
 	if err != nil {
-		return false, err
+		return nil, seen, false, err
 	}
-	place, err := h.PlaceOf(ctx, s)
-	return err == nil && a.GoneOn(place) && trust.Counts(a) == nil, err
+	at, err := h.PlaceOf(ctx, s)
+	if err != nil {
+		return nil, seen, false, err
+	}
+	missing, away, err = a.Behind(ctx, s, at, trust, seen)
+	return missing, seen, away, err
 }
 
 // Standing is where an agent stands in a store of this home, for all who say so: as perdure.Agent.Standing says, or
@@ -238,7 +238,7 @@ func (h *Home) Check(ctx context.Context, s perdure.Store, found []perdure.Listi
 		}
 	}
 	for id, one := range seen {
-		if known[id] || !h.isStore(one.Store) {
+		if known[id] || one.Elsewhere {
 			continue
 		}
 		if _, err := s.Heads(ctx, id); errors.Is(err, perdure.ErrNotFound) {
@@ -559,7 +559,7 @@ func (h *Home) sighted() (n int64, err error) {
 		if err != nil {
 			return n, err
 		}
-		if h.isStore(one.Store) {
+		if !one.Elsewhere {
 			n++
 		}
 	}
@@ -578,7 +578,7 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 		if err != nil {
 			return gone, err
 		}
-		if !h.isStore(one.Store) {
+		if one.Elsewhere {
 			continue
 		}
 		switch _, err := s.Heads(ctx, one.Agent); {

@@ -204,8 +204,8 @@ func (h *Home) checkToken(x *NewToken) error {
 	if strings.TrimSpace(x.Name) == "" {
 		return errors.New("a token needs a name: that of the person or program that uses it")
 	}
-	if perdure.Reserved(x.Name) {
-		return perdure.ReservedError("a token", x.Name)
+	if err := perdure.CheckName("a token", x.Name); err != nil {
+		return err
 	}
 	if len(x.Verbs) == 0 {
 		return errors.New("say what the token permits: verbs")

@@ -167,8 +167,5 @@ func CheckRole(role string) error {
 		return perdure.Invalid(fmt.Errorf("role %q: want letters, digits, - and _, at most %d bytes",
 			clip(role, maxSlug), maxSlug))
 	}
-	if perdure.Reserved(role) {
-		return perdure.ReservedError("a role", role)
-	}
-	return nil
+	return perdure.CheckName("a role", role)
 }

@@ -229,7 +229,7 @@ func Ours(ctx context.Context, s perdure.Store, w perdure.Witness, t *perdure.Tr
 	if w == nil {
 		return false, nil
 	}
-	if seen, _, err := w.Seen(ctx, id); err != nil || len(seen) == 0 {
+	if seen, err := w.Seen(ctx, id); err != nil || len(seen.Heads) == 0 {
 		return false, err
 	}
 	for item, err := range s.Entries(ctx, id, 0) {

@@ -24,6 +24,9 @@ import (
 // once. It is not synced: a power cut may lose what it saw last, and then it notices less. What it has written is in
 // the file itself, so that nothing depends on a log that lies beside it.
 type Witness struct {
+	// Own reports whether the store that was noted is the one of whoever asks. Nil: if its name is the same.
+	Own func(noted string) bool
+
 	mu    sync.Mutex
 	c     *conn
 	store string                       // where agents are seen
@@ -43,12 +46,9 @@ type Witness struct {
 
 // Sighting is how far a memory had come when it was seen last.
 type Sighting struct {
+	perdure.Sighting
 	Agent perdure.AgentID
-	Seq   int64 // the highest
-	Heads []perdure.Hash
-	At    perdure.Time // zero: it was not noted
-	Store string       // where; empty: it was not noted
-	Given bool         // that store had handed its seat over
+	Store string // where; empty: it was not noted
 }
 
 var _ perdure.Witness = (*Witness)(nil)
@@ -258,13 +258,13 @@ func witnessError(path string, err error) error {
 	return fmt.Errorf("open witness: %w", err)
 }
 
-// Seen returns the heads an agent was last seen with, and whether its seat was handed over in them.
-func (w *Witness) Seen(_ context.Context, id perdure.AgentID) ([]perdure.Hash, bool, error) {
+// Seen implements perdure.Witness.
+func (w *Witness) Seen(_ context.Context, id perdure.AgentID) (perdure.Sighting, error) {
 	s, err := w.Sighting(id)
-	return s.Heads, s.Given, err
+	return s.Sighting, err
 }
 
-// Sighting returns how far an agent had come when it was last seen; without heads: it never was.
+// Sighting is Seen, and where.
 func (w *Witness) Sighting(id perdure.AgentID) (Sighting, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -390,6 +390,7 @@ func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) err
 		if !ok {
 			return errForgot
 		}
+		s.Elsewhere = !w.own(s.Store)
 		f(s)
 		return nil
 	}
@@ -406,6 +407,14 @@ func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) err
 	return err
 }
 
+// own reports whether a store that was noted is the one that is asked about.
+func (w *Witness) own(noted string) bool {
+	if w.Own != nil {
+		return w.Own(noted)
+	}
+	return noted == w.store
+}
+
 // sighting reads a row; false if it is none that was written.
 func sighting(v []driver.Value) (s Sighting, ok bool) {
 	id, isID := v[0].([]byte)
@@ -415,8 +424,8 @@ func sighting(v []driver.Value) (s Sighting, ok bool) {
 		len(packed)%hashSize != 0 {
 		return s, false
 	}
-	s = Sighting{Agent: perdure.AgentID(id), Seq: seq, Heads: make([]perdure.Hash, len(packed)/hashSize),
-		At: perdure.Time(integer(v[3])), Given: integer(v[5]) != 0}
+	s = Sighting{Agent: perdure.AgentID(id), Sighting: perdure.Sighting{Seq: seq,
+		Heads: make([]perdure.Hash, len(packed)/hashSize), At: perdure.Time(integer(v[3])), Given: integer(v[5]) != 0}}
 	s.Store, _ = v[4].(string)
 	for i := range s.Heads {
 		copy(s.Heads[i][:], packed[i*hashSize:])
@@ -432,7 +441,8 @@ func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash, given
 	if w.looks || w.shut || w.fresh[id].Seq > seq {
 		return
 	}
-	w.fresh[id] = Sighting{id, seq, slices.Clone(heads), perdure.TimeOf(time.Now()), w.store, given}
+	w.fresh[id] = Sighting{perdure.Sighting{Heads: slices.Clone(heads), Seq: seq, At: perdure.TimeOf(time.Now()),
+		Given: given}, id, w.store}
 	if w.eager && !w.blind {
 		w.sync()
 		return

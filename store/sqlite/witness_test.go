@@ -20,7 +20,7 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	older, newer := perdure.HashOf([]byte("older")), perdure.HashOf([]byte("newer"))
 	wants := func(when string, w *sqlite.Witness, want perdure.Hash) {
 		t.Helper()
-		if got, _, err := w.Seen(t.Context(), id); err != nil || len(got) != 1 || got[0] != want {
+		if got, err := w.Seen(t.Context(), id); err != nil || len(got.Heads) != 1 || got.Heads[0] != want {
 			t.Errorf("%s: got %v, %v, want %s", when, got, err, want.Short())
 		}
 	}
@@ -80,7 +80,7 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, _, err := w.Seen(t.Context(), id); err != nil || len(seen) != 1 {
+	if seen, err := w.Seen(t.Context(), id); err != nil || len(seen.Heads) != 1 {
 		t.Errorf("it has seen %v, %v", seen, err)
 	}
 	w.See(id, 2, []perdure.Hash{{2}}, false)
@@ -158,7 +158,7 @@ func TestAWitnessThatForgotIsNoWitnessThatSawNothing(t *testing.T) {
 			if w.Fault() == nil {
 				t.Error("it has no fault after it could not be read")
 			}
-			if _, _, err := w.Seen(t.Context(), id); err == nil && !strings.Contains(text, "agent") {
+			if _, err := w.Seen(t.Context(), id); err == nil && !strings.Contains(text, "agent") {
 				t.Error("an agent that was seen passes for one that was not")
 			}
 			_ = w.Close()
@@ -198,7 +198,7 @@ func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
 	if s, err := look.Sighting(perdure.AgentID{1}); err != nil || s.Seq != 1 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if _, _, err := w.Seen(t.Context(), perdure.AgentID{1}); err == nil {
+	if _, err := w.Seen(t.Context(), perdure.AgentID{1}); err == nil {
 		t.Error("a witness that is closed has seen nothing")
 	}
 	if err := look.Close(); err != nil {
@@ -228,7 +228,7 @@ func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
 		}
 		for i := range 3 {
 			id := perdure.AgentID(perdure.HashOf([]byte{byte(i)}))
-			if got, _, err := asked.Seen(t.Context(), id); err != nil || got != nil {
+			if got, err := asked.Seen(t.Context(), id); err != nil || got.Heads != nil {
 				t.Errorf("begun %v: before: got %v, %v", begun, got, err)
 			}
 			w := open()
@@ -236,7 +236,7 @@ func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if got, _, err := asked.Seen(t.Context(), id); err != nil || len(got) != 1 {
+			if got, err := asked.Seen(t.Context(), id); err != nil || len(got.Heads) != 1 {
 				t.Errorf("begun %v: what was written later: got %v, %v", begun, got, err)
 			}
 		}
