@@ -83,6 +83,7 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 		if seen := c.call("show_agent", map[string]any{"agent": "hello"}); seen["standing"] != "waiting" {
 			t.Fatalf("a message of the model answered the person's question: %v", seen)
 		}
+		c.fails("approve", map[string]any{"agent": "hello"}, "asks a question", "call answer")
 		c.call("answer", map[string]any{"agent": "hello", "suggestion": "red"})
 		w.run("hello")
 		seen = c.call("show_agent", map[string]any{"agent": "hello"})
@@ -102,6 +103,7 @@ func TestAnAgentIsDrivenFromStartToEnd(t *testing.T) {
 			}
 		}
 		c.fails("answer", map[string]any{"agent": "hello"}, "ended")
+		c.fails("deny", map[string]any{"agent": "hello"}, "already approved, by "+name)
 	})
 }
 

@@ -150,6 +150,9 @@ func (s *Server) vote(ctx context.Context, req *sdk.CallToolRequest, in voteIn, 
 		return nil, nil, err
 	}
 	digest, err := view.Asked(a, in.Digest)
+	if _, asks := a.Fold().Question(now); asks && errors.Is(err, perdure.ErrNotFound) {
+		err = perdure.WithHint(err, "it does not ask for permission: call answer")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

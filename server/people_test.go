@@ -41,6 +41,32 @@ func TestTwoPeoplesTokensAreTwoVotesAndOnePersonsTwoAreOne(t *testing.T) {
 	contains(t, p.Detail, "already approved, by bob")
 }
 
+// Who was first is said also once the agent has ended, of a whole digest, its beginning and none.
+func TestALateAnswerToAnEndedAgentIsToldWhoWasFirst(t *testing.T) {
+	w := newWorld(t)
+	ana, _ := w.person("ana")
+	bob, _ := w.person("bob")
+	id, digest := w.asking()
+	path := "/v1/agents/" + id.String()
+	var l client.Link
+	w.call(ana, "POST", path+"/links", client.NewLink{}, 200, &l)
+	_, link, _ := strings.Cut(l.Link, "#")
+	w.call(bob, "POST", path+"/approve", client.Ballot{}, 200, nil)
+	w.run(id)
+	w.call(w.human(), "POST", path+"/answer", client.Answer{Text: "done"}, 200, nil)
+	if w.run(id).Ended == nil {
+		t.Fatal("it has not ended")
+	}
+	for _, given := range []string{digest.String(), digest.String()[:8], ""} {
+		for _, word := range []string{"/approve", "/deny"} {
+			for _, by := range []string{ana, link} {
+				p := w.problem(by, "POST", path+word, client.Ballot{Digest: given}, 409)
+				contains(t, p.Detail, "already approved, by bob")
+			}
+		}
+	}
+}
+
 func TestAPersonSignsElsewhereAndTheServerOnlyStores(t *testing.T) {
 	w := newWorld(t)
 	token := w.token("", home.VerbRead, home.VerbApprove)

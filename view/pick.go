@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,11 +44,9 @@ func Pick(of []perdure.Hash, prefix, what string, a *perdure.Agent) (perdure.Has
 const maxAsked = 60
 
 // Asked is the digest that the beginning of one means, of what policy asks a person about; empty means the only one. A
-// whole digest stands for itself: whoever answers it is told if somebody did before.
+// whole digest stands for itself, and where nothing that is open is meant, what was answered last is: whoever answers
+// that is told who did before.
 func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
-	if a.Fold().Ended != nil {
-		return perdure.Hash{}, fmt.Errorf("%s: %w", Called(a), perdure.ErrTerminated)
-	}
 	if whole, err := perdure.ParseHash(prefix); err == nil {
 		return whole, nil
 	}
@@ -59,7 +58,20 @@ func Asked(a *perdure.Agent, prefix string) (perdure.Hash, error) {
 		return perdure.Hash{}, perdure.WithHint(perdure.Missing(fmt.Sprintf("%s asks a question: %s",
 			Called(a), Cut(InLine(q.Text), maxAsked))), "answer it: perdure answer "+Callable(a)+" TEXT")
 	}
-	return Pick(asks, prefix, "open question", a)
+	d, err := Pick(asks, prefix, "open question", a)
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return d, err
+	}
+	for e := range a.Counting() {
+		ev, _ := e.Content().(perdure.Event)
+		if v, ok := ev.Notice.(perdure.Approval); ok && strings.HasPrefix(v.Digest.String(), strings.ToLower(prefix)) {
+			return v.Digest, nil
+		}
+	}
+	if a.Fold().Ended != nil {
+		return d, fmt.Errorf("%s: %w", Called(a), perdure.ErrTerminated)
+	}
+	return d, err
 }
 
 // Unsettled is the decision that the beginning of its hash means, of those whose effect may be in doubt: open ones, and
