@@ -220,8 +220,7 @@ type Budget struct {
 type Created struct {
 	Agent perdure.AgentID `json:"agent"`
 	Name  string          `json:"name,omitempty"`
-	// Warning says that another agent has the name, too
-	Warning string `json:"warning,omitempty" doc:"that another agent has the name, too: use the id"`
+	Notes []string        `json:"notes,omitempty" doc:"what whoever asks should know, such as that another agent has the name"`
 }
 
 // Event is something told to an agent.
@@ -250,6 +249,7 @@ type Told struct {
 	Lacks    string          `json:"lacks,omitempty" doc:"what is still used up of its budget, after a grant"`
 	Before   bool            `json:"before,omitempty" doc:"it was there before, and nothing changed"`
 	About    *Wait           `json:"about,omitempty" doc:"what was answered, whole"`
+	Notes    []string        `json:"notes,omitempty" doc:"what whoever asks should know, such as that nothing here has a tool"`
 }
 
 // Ballot is an answer to what policy asks about.
@@ -356,7 +356,7 @@ type Forked struct {
 	Rehearse bool              `json:"rehearse"`
 	Effects  []json.RawMessage `json:"not_undone" doc:"what the other has done, which stays done"`
 	Open     []json.RawMessage `json:"left_open,omitempty" doc:"what came to nothing yet there, and is not part of the fork"`
-	Warning  string            `json:"warning,omitempty" doc:"that another agent has the name, too: use the id"`
+	Notes    []string          `json:"notes,omitempty" doc:"what whoever asks should know, such as that another agent has the name"`
 }
 
 // Arrived is what came of an import.

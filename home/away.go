@@ -106,7 +106,20 @@ func post[T any](ctx context.Context, w *Away, path string, in any, options ...c
 	if _, err = w.Do(ctx, "POST", path, in, &raw, options...); err == nil {
 		err = json.Unmarshal(raw, &v)
 	}
+	var with struct{ Notes []string }
+	if err == nil && json.Unmarshal(raw, &with) == nil {
+		w.notes(with.Notes)
+	}
 	return v, view.Sent{JSON: view.SentJSON(raw)}, err
+}
+
+// notes passes on what a server says beside an answer, as a home here would say it.
+func (w *Away) notes(texts []string) {
+	for _, text := range texts {
+		if w.Note != nil {
+			w.Note(text)
+		}
+	}
 }
 
 // sentAs is a value of a list, and what it was sent as.
@@ -347,6 +360,7 @@ func (w *Away) vote(ctx context.Context, agent string, x Voting) (*Told, error) 
 	if err != nil {
 		return nil, err
 	}
+	w.notes(t.Notes)
 	if t.About, err = sheetFor(about, t.About); err != nil {
 		return nil, err
 	}
@@ -437,10 +451,7 @@ func (w *Away) Create(ctx context.Context, f *IntentFile, _ string) (*Made, erro
 	if err != nil {
 		return nil, err
 	}
-	a, err := w.Client.Create(ctx, in)
-	if a.Warning != "" && w.Note != nil {
-		w.Note(a.Warning)
-	}
+	a, _, err := post[client.Created](ctx, w, "/v1/agents", in)
 	return &Made{a.Agent, a.Name}, err
 }
 
@@ -456,9 +467,6 @@ func (w *Away) Fork(ctx context.Context, arg string, f Fork) (*Forked, error) {
 		in.Over = &over
 	}
 	forked, sent, err := post[Forked](ctx, w, agentURL(name, "/fork", nil), in)
-	if forked.Warning != "" && w.Note != nil {
-		w.Note(forked.Warning)
-	}
 	forked.Of, forked.Sent = view.ShownName(name), sent
 	return &forked, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/glyph"
+	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 )
@@ -21,7 +22,7 @@ import (
 // Create makes an agent with the key of this home, and lists it. One without a name is named after the first words of
 // its goal.
 func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (*perdure.Agent, error) {
-	n, err := h.Maker(ctx, s, &g)
+	n, err := h.maker(ctx, s, &g)
 	if err != nil {
 		return nil, err
 	}
@@ -32,15 +33,10 @@ func (h *Home) Create(ctx context.Context, s perdure.Store, g perdure.Genesis) (
 	if h.URL == "" && os.Getenv(StoreEnv) == "" && !h.Found {
 		h.note("%s is in %s, as there is no %s here or in a folder above", view.Called(a), h.Dir, HomeName)
 	}
-	if set, err := LoadPolicy(h, nil); err == nil { // whoever runs it is told what is wrong with it
-		for _, text := range short(set, n.Trusted(), a.Fold()) {
-			h.note("%s: %s", view.Called(a), text)
-		}
-	}
 	return a, nil
 }
 
-// createBy makes an agent by a node whose name was checked, and lists it.
+// createBy makes an agent whose name was checked by a node, lists it, and says what it will lack.
 func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis) (a *perdure.Agent, err error) {
 	if err := checkKind(g.Intent.Kind); err != nil {
 		return nil, err
@@ -55,7 +51,17 @@ func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis)
 		return nil, err
 	}
 	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
-		h.note("%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+		h.noteFor(ctx, "%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+	}
+	h.noteLacks(ctx, n, g.Intent.Advisor, g.Intent.Tools)
+	set, ok := n.Policy.(*policy.Set)
+	if !ok {
+		set, err = LoadPolicy(h, nil)
+	}
+	if err == nil { // whoever runs it is told what is wrong with the policy
+		for _, text := range short(set, n.Trusted(), a.Fold()) {
+			h.noteFor(ctx, "%s: %s", view.Called(a), text)
+		}
 	}
 	return a, nil
 }
@@ -70,8 +76,8 @@ func checkKind(kind string) error {
 		"somebody writes the first", kind)), "choose another word; see perdure help doc")
 }
 
-// Maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
-func (h *Home) Maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
+// maker is a node that can make an agent: it knows the texts of the policies the agent takes along.
+func (h *Home) maker(ctx context.Context, s perdure.Store, g *perdure.Genesis) (*perdure.Node, error) {
 	if err := checkName(g.Intent.Name); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package home
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -121,23 +120,22 @@ func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, er
 	return d.Home.Load(ctx, d.Store, id)
 }
 
-// Namesake says, for whoever made an agent, that it cannot be named by its name because others have it, too. Empty: it
-// can. Of agents that are not shown to the visitor, nothing is said.
-func (d *Desk) Namesake(ctx context.Context, v *Visitor, id perdure.AgentID, name string) string {
+// noteNamesake tells whoever made an agent that it cannot be named by its name because others have it, too. Of agents
+// that are not shown to the visitor, nothing is said.
+func (d *Desk) noteNamesake(ctx context.Context, v *Visitor, id perdure.AgentID, name string) {
 	if name == "" {
-		return ""
+		return
 	}
 	all, err := Candidates(ctx, d.Store, name)
 	if err != nil || !slices.ContainsFunc(all, func(l perdure.Listing) bool {
 		return l.Agent != id && d.Shows(ctx, v, l.Agent)
 	}) {
-		return "" // as nearly always: that it is found is not tried
+		return // as nearly always: that it is found is not tried
 	}
-	if found, err := d.Find(ctx, v, name); err == nil && found == id {
-		return ""
+	if found, err := d.Find(ctx, v, name); err != nil || found != id {
+		d.Home.noteFor(ctx, "another agent is also called %s: refer to this one by its id, %s", view.ShownName(name),
+			id.Short())
 	}
-	return fmt.Sprintf("another agent is also called %s: refer to this one by its id, %s", view.ShownName(name),
-		id.Short())
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.

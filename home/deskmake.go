@@ -48,13 +48,20 @@ func (d *Desk) Create(ctx context.Context, v *Visitor, f *IntentFile) (*perdure.
 	if err != nil {
 		return nil, err
 	}
-	if len(g.Charter.Policies) > 0 {
-		return d.Home.Create(ctx, d.Store, g)
-	}
-	if err := checkName(g.Intent.Name); err != nil { // who else has the name, Namesake says
+	if err := checkName(g.Intent.Name); err != nil {
 		return nil, err
 	}
-	return d.Home.createBy(ctx, d.Node, g)
+	n := d.Node
+	if len(g.Charter.Policies) > 0 {
+		if n, err = d.Home.maker(ctx, d.Store, &g); err != nil {
+			return nil, err
+		}
+	}
+	a, err := d.Home.createBy(ctx, n, g)
+	if err == nil {
+		d.noteNamesake(ctx, v, a.ID(), a.Fold().Intent.Name)
+	}
+	return a, err
 }
 
 // Fork makes an agent that begins where another was, at AGENT or AGENT@REF.
@@ -100,7 +107,12 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 			return nil, err
 		}
 	}
-	return d.Home.Fork(ctx, d.Store, p, f)
+	r, err := d.Home.Fork(ctx, d.Store, p, f)
+	if err == nil && !f.Dry {
+		d.noteNamesake(ctx, v, r.Agent, r.Name)
+		r.Notes = NotesIn(ctx)
+	}
+	return r, err
 }
 
 // names refuses approvers and delegates whom the home does not trust with that: a visitor who could name others could

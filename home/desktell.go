@@ -207,8 +207,7 @@ func (d *Desk) Edit(
 	set map[string]perdure.Data,
 ) (*Told, error) {
 	return d.verb(ctx, v, VerbEdit, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		m.Labels = Relabelled(a.Fold().Intent.Labels, m.Labels)
-		return d.Node.Edit(ctx, a.ID(), m, set)
+		return Edit{Mutate: m, Set: set}.say(ctx, d.Home, d.Node, a, nil)
 	})
 }
 

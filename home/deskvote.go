@@ -316,6 +316,10 @@ func (d *Desk) take(
 // maxLink is how long a link may be good.
 const maxLink = 30 * 24 * time.Hour
 
+// ErrNoLink refuses a link that would lead nowhere.
+var ErrNoLink = perdure.WithHint(perdure.Invalid(errors.New("a link leads to a server, and none is named")),
+	"name it with --server URL, and with --token-file a token of yours that unlocks your key")
+
 // NewLink is a link by which the person whose token it is can answer one question once, until a time, without the
 // token: from a phone, or out of a message. It unlocks their key for that answer and no other.
 func (d *Desk) NewLink(
@@ -328,7 +332,8 @@ func (d *Desk) NewLink(
 		return "", nil, err
 	}
 	if v.Person == nil || v.Link != nil {
-		return "", nil, fmt.Errorf("%w: only the token of a person can make a link for that person", perdure.ErrDenied)
+		return "", nil, perdure.WithHint(fmt.Errorf("%w: only the token of a person can make a link for that person",
+			perdure.ErrDenied), "use a token of a person: perdure token new NAME --person")
 	}
 	if until.IsZero() {
 		until = time.Now().Add(24 * time.Hour)

@@ -28,7 +28,7 @@ type Forked struct {
 	Paused   bool            `json:"paused,omitempty"`
 	Effects  []view.Undone   `json:"not_undone"`
 	Open     []view.Pending  `json:"left_open,omitempty"` // what came to nothing yet there
-	Warning  string          `json:"warning,omitempty"`   // of a server: that another agent has the name, too
+	Notes    []string        `json:"notes,omitempty"`     // for whoever asked from elsewhere: see WithNotes
 
 	Of string `json:"-"` // what the other is called
 	view.Sent
@@ -49,7 +49,7 @@ func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Fo
 	if err != nil || f.Dry {
 		return r, err
 	}
-	n, err := h.Maker(ctx, s, &g)
+	n, err := h.maker(ctx, s, &g)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (d *Desk) CreateOnce(ctx context.Context, v *Visitor, f *IntentFile, key st
 	}
 	n, inputs := d.Node, g.Intent.Inputs
 	if len(g.Charter.Policies) > 0 {
-		if n, err = d.Home.Maker(ctx, d.Store, &g); err != nil {
+		if n, err = d.Home.maker(ctx, d.Store, &g); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func (d *Desk) CreateOnce(ctx context.Context, v *Visitor, f *IntentFile, key st
 		return nil, err
 	}
 	if err := Index(ctx, d.Store, a); err != nil { // the agent is there
-		d.Home.note("%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+		d.Home.noteFor(ctx, "%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
 	}
 	return a, nil
 }

@@ -30,18 +30,11 @@ func made(t *testing.T, h *home.Home, names ...string) map[string]perdure.AgentI
 		for _, name := range names {
 			g := perdure.Genesis{Intent: perdure.Intent{Name: name, Goal: "stand"},
 				Charter: perdure.Charter{Scope: "home"}}
-			n, err := h.Maker(ctx, s, &g)
-			if err != nil {
-				return err
-			}
-			a, err := n.Create(ctx, g)
+			a, err := h.Create(ctx, s, g)
 			if err != nil {
 				return err
 			}
 			ids[name] = a.ID()
-			if err := home.Index(ctx, s, a); err != nil {
-				return err
-			}
 		}
 		return nil
 	})

@@ -2,7 +2,6 @@ package home
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,30 +11,45 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Lacks says what of an intent this home does not provide, for people: its advisor, its tools. Whoever runs the agent
-// may still name them. MCP servers are not started for it: what they may have counts as there.
-func (h *Home) Lacks(ctx context.Context, f *IntentFile) (found []string) {
-	n, err := readNodeFile(h)
-	if err != nil {
-		return nil // whoever runs it is told
+// NoteAdvisor says what to do if no advisor is configured for agents that name none.
+func (h *Home) NoteAdvisor() {
+	if n, err := readNodeFile(h); err == nil && n.Advisor == "" { // whoever runs an agent is told what is wrong with it
+		h.note("no advisor is configured here: %s", h.addAdvisor())
 	}
-	switch {
-	case f.Advisor == "" && n.Advisor == "":
-		found = append(found, "no advisor is configured here: "+h.addAdvisor())
-	case f.Advisor != "" && n.Advisors[f.Advisor] == "":
+}
+
+// noteLacks tells whoever asks for an advisor and tools which of them neither a node nor this home provides. Whoever
+// runs the agent may still name them. MCP servers are not started for it: what they may have counts as there.
+func (h *Home) noteLacks(ctx context.Context, n *perdure.Node, advisor string, tools []string) {
+	lacks := advisor != "" && n.Advisors[advisor] == nil
+	tools = slices.DeleteFunc(slices.Clone(tools), func(name string) bool { return hasTool(n, name) })
+	if !lacks && len(tools) == 0 {
+		return
+	}
+	file, err := readNodeFile(h)
+	if err != nil {
+		return // whoever runs it is told
+	}
+	if lacks && file.Advisors[advisor] == "" {
 		there := "and none has a name"
-		named := slices.DeleteFunc(slices.Sorted(maps.Keys(n.Advisors)), func(s string) bool { return s == "" })
+		named := slices.DeleteFunc(slices.Sorted(maps.Keys(file.Advisors)), func(s string) bool { return s == "" })
 		if len(named) > 0 {
 			there = "there are " + strings.Join(named, ", ")
 		}
-		found = append(found, fmt.Sprintf("no advisor %s is configured here, %s: add it under advisors in node.yaml, "+
-			"or run the agent with --advisor %s=SOURCE", view.InLine(f.Advisor), there, view.InLine(f.Advisor)))
+		h.noteFor(ctx, "no advisor %s is configured here, %s: add it under advisors in node.yaml, or run the agent "+
+			"with --advisor %s=SOURCE", view.InLine(advisor), there, view.InLine(advisor))
 	}
-	return append(found, h.lacksTools(ctx, &n, f.Tools)...)
+	for _, name := range h.lacksTools(ctx, &file, tools) {
+		h.noteFor(ctx, "nothing here has a tool %s: perdure tools lists those there are", view.InLine(name))
+	}
 }
 
-// lacksTools says which of some tools this home does not provide, for people.
-func (h *Home) lacksTools(ctx context.Context, n *NodeFile, tools []string) (found []string) {
+func hasTool(n *perdure.Node, name string) bool {
+	return slices.ContainsFunc(n.Tools, func(t perdure.Tool) bool { return t.Spec().Name == name })
+}
+
+// lacksTools is which of some tools this home does not provide.
+func (h *Home) lacksTools(ctx context.Context, n *NodeFile, tools []string) []string {
 	p, node := new(Powers), &perdure.Node{Store: new(perdure.MemStore)}
 	if len(tools) == 0 || n.Demo != "" || p.Fill(h) != nil {
 		return nil
@@ -45,15 +59,11 @@ func (h *Home) lacksTools(ctx context.Context, n *NodeFile, tools []string) (fou
 		return nil
 	}
 	defer func() { _ = p.Close() }() // nothing was started
-	for _, name := range tools {
+	return slices.DeleteFunc(tools, func(name string) bool {
 		server, _, _ := strings.Cut(name, ".")
 		_, served := n.MCP[server]
-		if !served && !slices.ContainsFunc(node.Tools, func(t perdure.Tool) bool { return t.Spec().Name == name }) {
-			found = append(found, fmt.Sprintf("nothing here has a tool %s: perdure tools lists those there are",
-				view.InLine(name)))
-		}
-	}
-	return found
+		return served || hasTool(node, name)
+	})
 }
 
 // short says which rules of a policy ask for more people than can answer for an agent, and what to do about it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -139,6 +140,9 @@ func (x Answer) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Ag
 	if q, asks := a.Fold().Question(time.Now()); asks {
 		r.About = new(view.QuestionWait(a, q))
 	}
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	e, err := n.Answer(ctx, a.ID(), x.Text)
 	if errors.Is(err, perdure.ErrNotFound) {
 		hint := "see perdure show " + view.Callable(a)
@@ -150,7 +154,19 @@ func (x Answer) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Ag
 	return e, err
 }
 
+// check refuses no answer.
+func (x Answer) check() error {
+	if strings.TrimSpace(x.Text) != "" {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(errors.New("the answer is empty")),
+		"say something; an event without text is told with perdure send AGENT NAME")
+}
+
 func (x Answer) post(ctx context.Context, w *Away, agent string) (*Told, error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	return w.tell(ctx, agent, "answer", client.Answer{Text: x.Text})
 }
 
@@ -161,8 +177,19 @@ type Send struct {
 	Trace   string // the W3C traceparent it belongs to; empty: none
 }
 
+// check refuses an event without a name.
+func (x Send) check() error {
+	if strings.TrimSpace(x.Name) != "" {
+		return nil
+	}
+	return perdure.Invalid(errors.New("an event needs a NAME"))
+}
+
 func (x Send) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, r *Told) (_ *perdure.Entry,
 	err error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	if x.Trace != "" {
 		if ctx, err = trace.With(ctx, x.Trace); err != nil {
 			return nil, perdure.Invalid(fmt.Errorf("--trace: %w", err))
@@ -183,6 +210,9 @@ func (x Send) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agen
 }
 
 func (x Send) post(ctx context.Context, w *Away, agent string) (*Told, error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	if x.Subject != "" {
 		return nil, perdure.Invalid(
 			errors.New("data is sealed with the vault of a home, not through a server; leave --subject out"))
@@ -208,11 +238,7 @@ type Edit struct {
 }
 
 func (x Edit) say(ctx context.Context, h *Home, n *perdure.Node, a *perdure.Agent, _ *Told) (*perdure.Entry, error) {
-	if file, err := readNodeFile(h); err == nil { // what is wrong with it is said where it is used
-		for _, lacks := range h.lacksTools(ctx, &file, x.Tools) {
-			h.note("%s", lacks)
-		}
-	}
+	h.noteLacks(ctx, n, "", x.Tools)
 	x.Labels = Relabelled(a.Fold().Intent.Labels, x.Labels)
 	return n.Edit(ctx, a.ID(), x.Mutate, x.Set)
 }

@@ -23,6 +23,7 @@ type Told struct {
 	Lacks    string          `json:"lacks,omitempty"`  // what is still used up of its budget, after a grant
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
+	Notes    []string        `json:"notes,omitempty"`  // for whoever asked from elsewhere: see WithNotes
 	// it is an answer that counts elsewhere: the agent does not count here
 	SendBack bool `json:"-"`
 
@@ -38,8 +39,9 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) *Tol
 	ev, _ := e.Content().(perdure.Event)
 	out := &Told{Agent: e.ID(), Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev)}
 	if err := h.stands(ctx, s, out, &ev); err != nil {
-		h.note("it is recorded, but how the agent stands now cannot be said: %v", err)
+		h.noteFor(ctx, "it is recorded, but how the agent stands now cannot be said: %v", err)
 	}
+	out.Notes = NotesIn(ctx)
 	return out
 }
 
@@ -51,7 +53,7 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	}
 	out.Now, out.Name = a, a.Fold().Intent.Name
 	if err := Index(ctx, s, a); err != nil {
-		h.note("it is recorded, but perdure ls does not show it yet: %v", err)
+		h.noteFor(ctx, "it is recorded, but perdure ls does not show it yet: %v", err)
 	}
 	trust, err := h.Trust()
 	if err != nil {
@@ -78,11 +80,11 @@ func (h *Home) heardElsewhere(ctx context.Context, s perdure.Store, a *perdure.A
 		return err
 	}
 	if a.Fold().HandedOver(place) {
-		h.note("%s was handed over: it goes on where its file was imported, and hears this only when a copy from "+
-			"here is imported there", view.Called(a))
+		h.noteFor(ctx, "%s was handed over: it goes on where its file was imported, and hears this only when a copy "+
+			"from here is imported there", view.Called(a))
 	} else if peers, err := h.Peers(); a.Fold().SeatElsewhere(place) && err == nil && len(peers) == 0 {
-		h.note("the seat of %s is elsewhere: it hears this there once it is passed on, with perdure push %s PLACE",
-			view.Called(a), view.Callable(a))
+		h.noteFor(ctx, "the seat of %s is elsewhere: it hears this there once it is passed on, with perdure push %s "+
+			"PLACE", view.Called(a), view.Callable(a))
 	}
 	return nil
 }
@@ -160,11 +162,11 @@ func (h *Home) admit(ctx context.Context, n *perdure.Node, a *perdure.Agent, why
 		return false, err
 	}
 	f := a.Fold()
-	h.note("admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"),
+	h.noteFor(ctx, "admitted %s: %s, owner %s, scope %s; %s", view.Called(a), view.Several(f.Count, "entry"),
 		f.Charter.Owner.Short(), f.Charter.Scope,
 		view.HeldText(held))
 	if err := h.Learn(ctx, n.Store, a.ID()); err != nil {
-		h.note("%v; it runs here once the home has it", err)
+		h.noteFor(ctx, "%v; it runs here once the home has it", err)
 	}
 	return true, nil
 }

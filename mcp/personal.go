@@ -117,6 +117,7 @@ func toldOf(t *home.Told, err error) (*told, error) {
 		What:     view.Cut(t.What, maxSaid),
 		Standing: t.Standing,
 		Before:   t.Before,
+		Notes:    t.Notes,
 	}, nil
 }
 

@@ -24,6 +24,8 @@ type told struct {
 	What     string `json:"what" jsonschema:"what was recorded"`
 	Standing string `json:"standing" jsonschema:"where the agent stands now"`
 	Before   bool   `json:"before,omitempty" jsonschema:"it was received before, and nothing changed"`
+
+	Notes []string `json:"notes,omitempty" jsonschema:"what else to know"`
 }
 
 // report is what came of an event, which is durable: what cannot be read now is left out.

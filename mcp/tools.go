@@ -37,7 +37,7 @@ func add[In, Out any](
 		InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out]()}
 	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out,
 		error) {
-		res, out, err := do(ctx, req, in)
+		res, out, err := do(home.WithNotes(ctx), req, in)
 		if err != nil || out == nil {
 			var none Out
 			if err != nil {
@@ -106,10 +106,10 @@ type budgetIn struct {
 }
 
 type startOut struct {
-	Agent string `json:"agent" jsonschema:"its id"`
-	Name  string `json:"name" jsonschema:"its name"`
-	Next  string `json:"next" jsonschema:"what happens now"`
-	Warn  string `json:"warning,omitempty" jsonschema:"that another agent has the name, too: use the id"`
+	Agent string   `json:"agent" jsonschema:"its id"`
+	Name  string   `json:"name" jsonschema:"its name"`
+	Next  string   `json:"next" jsonschema:"what happens now"`
+	Notes []string `json:"notes,omitempty" jsonschema:"what else to know, such as that another agent has the name"`
 }
 
 func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, *startOut,
@@ -141,8 +141,7 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 		}
 	}
 	next = s.typed(next)
-	name := a.Fold().Intent.Name
-	return nil, &startOut{a.ID().String(), name, next, s.Desk.Namesake(ctx, v, a.ID(), name)}, nil
+	return nil, &startOut{a.ID().String(), a.Fold().Intent.Name, next, home.NotesIn(ctx)}, nil
 }
 
 type listIn struct {

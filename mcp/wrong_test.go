@@ -28,12 +28,12 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 		c.call("start_agent", map[string]any{"goal": "say hello", "name": "hello"})
 		c.call("start_agent", map[string]any{"goal": "over", "name": "over"})
 		c.call("end_agent", map[string]any{"agent": "over"})
-		if was := c.call("start_agent", map[string]any{"goal": "twin", "name": "twin"}); was["warning"] != nil {
+		if was := c.call("start_agent", map[string]any{"goal": "twin", "name": "twin"}); was["notes"] != nil {
 			c.t.Errorf("a name that is free: %v", was)
 		}
 		second := c.call("start_agent", map[string]any{"goal": "twin", "name": "twin"})
-		if text, _ := second["warning"].(string); !strings.Contains(text, "another agent is also called twin") {
-			c.t.Errorf("a name that is taken: %v, want a warning", second)
+		if text := fmt.Sprint(second["notes"]); !strings.Contains(text, "another agent is also called twin") {
+			c.t.Errorf("a name that is taken: %v, want a note", second)
 		}
 		w.run("hello")
 		before := w.entries()

@@ -62,6 +62,7 @@ func writes[T any](
 			return nil, perdure.Invalid(fmt.Errorf("traceparent: %w", err))
 		}
 	}
+	ctx = home.WithNotes(ctx)
 	if w.Match != "" && arg != "" { // not for what was done before: that is only answered again
 		then := do
 		do = func(ctx context.Context) (any, error) {

@@ -204,10 +204,7 @@ func (s *Server) create(ctx context.Context, v *home.Visitor, in *struct {
 			if err != nil {
 				return nil, err
 			}
-			return client.Created{
-				Agent: a.ID(), Name: a.Fold().Intent.Name,
-				Warning: s.Desk.Namesake(ctx, v, a.ID(), a.Fold().Intent.Name),
-			}, nil
+			return client.Created{Agent: a.ID(), Name: a.Fold().Intent.Name, Notes: home.NotesIn(ctx)}, nil
 		},
 	)
 }
@@ -235,11 +232,7 @@ func (s *Server) fork(ctx context.Context, v *home.Visitor, in *telling[client.F
 					return nil, err
 				}
 			}
-			r, err := s.Desk.Fork(ctx, v, (&Pointed{in.Named, in.Body.At}).point(), f)
-			if err == nil && !r.Agent.IsZero() {
-				r.Warning = s.Desk.Namesake(ctx, v, r.Agent, r.Name)
-			}
-			return r, err
+			return s.Desk.Fork(ctx, v, (&Pointed{in.Named, in.Body.At}).point(), f)
 		},
 	)
 }

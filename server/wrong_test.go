@@ -63,8 +63,8 @@ func TestAForkSaysThatItsNameIsTaken(t *testing.T) {
 	path := "/v1/agents/" + w.agent("a").String()
 	var got client.Forked
 	w.call(all, "POST", path+"/fork", client.Fork{Name: "a"}, 200, &got)
-	if !strings.Contains(got.Warning, "another agent is also called a") {
-		t.Errorf("got %q", got.Warning)
+	if !strings.Contains(strings.Join(got.Notes, "; "), "another agent is also called a") {
+		t.Errorf("got %q", got.Notes)
 	}
 }
 

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/forms"
 	"github.com/perdure/perdure/internal/term"
@@ -27,10 +28,6 @@ func answerCommand() *cobra.Command {
 			}
 			text = string(forms.TrimLineEnd(b))
 		}
-		if strings.TrimSpace(text) == "" {
-			return perdure.Invalid(errors.New("the answer is empty; say something, or perdure send AGENT NAME for an " +
-				"event without text"))
-		}
 		return t.tell(args[0], home.Answer{Text: text})
 	}
 	return c
@@ -42,7 +39,12 @@ func approveCommand() *cobra.Command {
 	c.ValidArgsFunction = agentThen(t.h, home.CompleteAsked)
 	yes := c.Flags().Bool("yes", false, "do not ask for confirmation on a terminal")
 	expires := c.Flags().String("expires", "", "when an unused approval expires: a time, or a duration from now")
+	link := c.Flags().Bool("link", false, "approve nothing: print a link by which you can answer it once (for 24h, or "+
+		"until --expires)")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *link {
+			return t.link(client.NewLink{Digest: append(args, "")[1], Expires: *expires}, args[0])
+		}
 		until, err := home.ParseDeadline(*expires, time.Now())
 		if err != nil {
 			return perdure.Invalid(fmt.Errorf("--expires: %w", err))
@@ -64,6 +66,19 @@ func denyCommand() *cobra.Command {
 		return t.tell(args[0], home.Voting{Ballot: home.Ballot{Digest: append(args, "")[1], Note: *t.note}})
 	}
 	return c
+}
+
+// link prints a link by which the person whose token it is can answer what an agent asks.
+func (t *teller) link(in client.NewLink, agent string) error {
+	away, err := through(t.c)
+	if away == nil || err != nil {
+		return cmp.Or(err, home.ErrNoLink)
+	}
+	l, err := away.Link(t.c.Context(), agent, in)
+	if err != nil {
+		return err
+	}
+	return t.out.say(l, "%s\n", l.Link)
 }
 
 // confirm shows a person on a terminal, whole, what they are about to permit, and asks whether they do; elsewhere it is

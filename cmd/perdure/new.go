@@ -35,10 +35,8 @@ func newCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, near := agents.(home.Near); near && (f.Advisor != "" || term.IsTerminal(c.ErrOrStderr())) {
-			for _, lacks := range h.Lacks(c.Context(), &f) {
-				note(c, "%s", lacks)
-			}
+		if _, near := agents.(home.Near); near && f.Advisor == "" && term.IsTerminal(c.ErrOrStderr()) {
+			h.NoteAdvisor()
 		}
 		return out.say(made, "%s %s\n", view.InLine(made.Name), made.Agent)
 	}

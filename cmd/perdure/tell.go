@@ -76,9 +76,7 @@ func sendCommand() *cobra.Command {
 		if len(args) == 3 && c.Flags().Changed("data") {
 			return perdure.Invalid(errors.New("data is given twice; use the third argument or --data"))
 		}
-		if x.Name = args[1]; strings.TrimSpace(x.Name) == "" {
-			return perdure.Invalid(errors.New("an event needs a NAME"))
-		}
+		x.Name = args[1]
 		if x.Data, err = dataArg(c, append(args, *data)[2]); err != nil {
 			return err
 		}
