@@ -47,32 +47,51 @@ func (t *Trust) MayAnswer(f *Fold, q *Asking, k Key) bool {
 }
 
 // asksHere is a verdict that asks people of this home, for an agent whose charter names approvers and has no say here:
-// memory would take nobody else's answer for that of the owner. Whoever may own the agent here answers in their place;
-// a question to nobody in particular goes to whoever may approve, too.
+// see askedHere.
 func (t *Trust) asksHere(f *Fold, v Verdict) Verdict {
 	if v.Answer != Ask || len(f.Charter.Approvers) == 0 || t.owned(f, f.Charter.Scope) {
 		return v
 	}
-	here := func(asked []string) []string {
-		if asked = slices.Clone(asked); slices.Contains(asked, askedOwner) {
-			asked[slices.Index(asked, askedOwner)] = askedOperator
-			slices.Sort(asked)
-		}
-		return slices.Compact(asked)
-	}
-	if len(v.Asked) == 0 {
-		v.Asked = []string{askedOwner}
-		for _, l := range t.lines {
-			if l.Name != "" && t.named(l.Name, l.Key, f.Charter.Scope) {
-				v.Asked = append(v.Asked, l.Name)
-			}
+	var approve []string
+	for _, l := range t.lines {
+		if l.Name != "" && t.named(l.Name, l.Key, f.Charter.Scope) {
+			approve = append(approve, l.Name)
 		}
 	}
-	v.Asked, v.Escalate = here(v.Asked), slices.Clone(v.Escalate)
+	v.Asked, v.Escalate = askedHere(v.Asked, approve), slices.Clone(v.Escalate)
 	for i := range v.Escalate {
-		v.Escalate[i].Asked = here(v.Escalate[i].Asked)
+		v.Escalate[i].Asked = askedHere(v.Escalate[i].Asked, approve)
 	}
 	return v
+}
+
+// askedHere is whom a node asks what policy asks of these people, where the approvers of a charter have no say: memory
+// would take nobody else's answer for that of the owner. Whoever may own the agent here answers in their place; a
+// question to nobody in particular goes to those who may approve, too.
+func askedHere(asked, approve []string) []string {
+	if len(asked) == 0 {
+		asked = append([]string{askedOwner}, approve...)
+	}
+	if asked = slices.Clone(asked); slices.Contains(asked, askedOwner) {
+		asked[slices.Index(asked, askedOwner)] = askedOperator
+		slices.Sort(asked)
+	}
+	return slices.Compact(asked)
+}
+
+// AskedAs reports whether a node that asks these people, as is recorded, did so where policy asks those: they are the
+// same, or the charter of the agent names approvers and need have had no say there. It had none if its owner is not
+// trusted, or was not when somebody trusted here admitted the agent. Who else could approve there is in no memory. A
+// nil Trust knows nobody.
+func (t *Trust) AskedAs(f *Fold, recorded, policy []string) bool {
+	if slices.Equal(recorded, policy) {
+		return true
+	}
+	scope := f.Charter.Scope
+	if len(f.Charter.Approvers) == 0 || t != nil && t.owned(f, scope) && !t.admitted(f, scope) {
+		return false
+	}
+	return slices.Equal(recorded, askedHere(policy, recorded))
 }
 
 // MayAnswerAway is MayAnswer for an agent that does not count here: its answer counts where the agent runs, if

@@ -234,12 +234,16 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 		}
 		h.Progressed("verify entries", n, m.total)
 	}
+	t, err := h.Trust()
+	if err != nil {
+		return nil, err
+	}
 	v, err := o.check(m)
 	h.Progressed("", 0, 0)
 	r := &Checked{OK: m.older == nil, Older: m.older, Verified: v, Depth: m.depth.String(), Cut: m.cut, Holds: m.depth}
 	var derived *policy.Verification
 	if err == nil && o.Policy != nil {
-		derived, err = o.Policy.Verify(m.entries)
+		derived, err = o.Policy.Verify(m.entries, t)
 	}
 	if err == nil && parent != nil {
 		r.Lineage, err = view.Descend(m.entries, parent.entries, perdure.VerifyOptions{Trust: o.Trust,
@@ -249,10 +253,6 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 	if err != nil && m.stored && o.Trust == nil && o.Heads == nil && o.Policy == nil && parent == nil {
 		err = unread(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	t, err := h.Trust()
 	if err != nil {
 		return nil, err
 	}

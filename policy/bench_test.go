@@ -119,7 +119,7 @@ func BenchmarkVerify(b *testing.B) {
 			b.Run(fmt.Sprintf("decisions=%d/together=%v", n, together), func(b *testing.B) {
 				s, memory := policy.Default(), decided(b, n, together)
 				for b.Loop() {
-					v, err := s.Verify(joined(nil, memory))
+					v, err := s.Verify(joined(nil, memory), nil)
 					if err != nil || v.Derived != n || !v.OK() {
 						b.Fatal(v, err)
 					}

@@ -135,7 +135,7 @@ func TestDecisionsAboutSealedArgumentsAreDerivedWithoutTheVault(t *testing.T) {
 	if err := vault.Erase("ana"); err != nil { // nobody can open it any more
 		t.Fatal(err)
 	}
-	if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, a.ID())); err != nil || !v.OK() ||
+	if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, a.ID()), nil); err != nil || !v.OK() ||
 		v.Derived != 3 {
 		t.Errorf("got %+v and %v, want every decision derived", v, err)
 	}

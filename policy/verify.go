@@ -55,7 +55,9 @@ func (d Difference) String() string {
 // that one, if the memory tells its text, s knows it, or it is a built-in one. The memory itself must have been
 // verified, its snapshots too; what class of effect a tool has is taken as recorded. The cost is that of folding the
 // memory (see perdure.Replay) and deciding once more. An error says that the memory cannot be folded.
-func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, error) {
+//
+// Whose charter has a say, t tells; nil: nobody can tell. Where it has none, a node asks others than policy names.
+func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error], t *perdure.Trust) (*Verification, error) {
 	v := &Verification{}
 	for m, err := range perdure.Replay(entries) {
 		if err != nil {
@@ -64,14 +66,14 @@ func (s *Set) Verify(entries iter.Seq2[*perdure.Entry, error]) (*Verification, e
 		s = s.Learn(m.Entry)
 		if m.Entry.Kind == perdure.KindDecision {
 			v.Decisions++
-			s.verify(v, m)
+			s.verify(v, m, t)
 		}
 	}
 	return v, nil
 }
 
 // verify adds what came of one decision.
-func (s *Set) verify(v *Verification, m perdure.Moment) {
+func (s *Set) verify(v *Verification, m perdure.Moment, t *perdure.Trust) {
 	e := m.Entry
 	d, ok := e.Content().(perdure.Decision)
 	gap := Gap{Entry: e.Name, Seq: e.Seq}
@@ -100,7 +102,7 @@ func (s *Set) verify(v *Verification, m perdure.Moment) {
 			break
 		}
 		v.Derived++
-		if diff := set.compare(m.Before, e, &d); diff != nil {
+		if diff := set.compare(m.Before, e, &d, t); diff != nil {
 			v.Differences = append(v.Differences, *diff)
 		}
 		return
@@ -208,7 +210,7 @@ func actionOf(f *perdure.Fold, d *perdure.Decision) perdure.Action {
 }
 
 // compare derives one verdict again, and says how the recorded one differs.
-func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *Difference {
+func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision, t *perdure.Trust) *Difference {
 	diff := &Difference{Entry: e.Name, Seq: e.Seq, Got: d.Verdict}
 	r, ok := requestOf(a, e, d)
 	if !ok {
@@ -234,9 +236,9 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 	case !slices.Equal(got.Rules, want.Rules):
 		diff.What = fmt.Sprintf("decided by %s, policy says by %s", strings.Join(got.Rules, ", "),
 			strings.Join(want.Rules, ", "))
-	case got.Quorum != want.Quorum || got.Expires != want.Expires || !sameAsked(a.Fold(), got.Asked, want.Asked) ||
+	case got.Quorum != want.Quorum || got.Expires != want.Expires || !t.AskedAs(a.Fold(), got.Asked, want.Asked) ||
 		!slices.EqualFunc(got.Escalate, want.Escalate, func(g, w perdure.Escalation) bool {
-			return g.At == w.At && sameAsked(a.Fold(), g.Asked, w.Asked)
+			return g.At == w.At && t.AskedAs(a.Fold(), g.Asked, w.Asked)
 		}):
 		diff.What = "whom it asks, how many or until when is not what policy says"
 	case got.Reason != want.Reason:
@@ -245,23 +247,6 @@ func (s *Set) compare(a *perdure.Agent, e *perdure.Entry, d *perdure.Decision) *
 		return nil
 	}
 	return diff
-}
-
-// sameAsked reports whether those asked are whom policy says. Where the approvers of a charter have no say, a node asks
-// its operator in the owner's place; of a question to nobody in particular, whoever else may approve there, too.
-func sameAsked(f *perdure.Fold, got, want []string) bool {
-	if slices.Equal(got, want) {
-		return true
-	}
-	if len(f.Charter.Approvers) == 0 || !slices.Contains(got, "operator") {
-		return false
-	}
-	here := slices.Clone(want)
-	if i := slices.Index(here, "owner"); i >= 0 {
-		here[i] = "operator"
-		slices.Sort(here)
-	}
-	return len(want) == 0 || slices.Equal(got, slices.Compact(here))
 }
 
 // momentAsked is when policy was asked: at the time of the entry or a little before, at the second whose facts are

@@ -91,7 +91,7 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 		own := parse(t, `@id("no-secrets") forbid (principal, action == Action::"execute", resource) when { context.args has path && context.args.path like "/secret*" };`)
 		s := policy.Default().Know(own)
 		store, _, id := live(t, s, own.Hash())
-		v, err := s.Verify(perdure.Memory(t.Context(), store, id))
+		v, err := s.Verify(perdure.Memory(t.Context(), store, id), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,19 +103,20 @@ func TestEveryDecisionIsDerivedAgainFromTheAgentAlone(t *testing.T) {
 				v.Decisions)
 		}
 		// Who has nothing but the agent can derive the same.
-		if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() ||
+		if v, err := new(policy.Set).Verify(perdure.Memory(t.Context(), store, id), nil); err != nil || !v.OK() ||
 			v.Derived < 7 {
 			t.Errorf("from the agent alone: got %+v and %v", v, err)
 		}
 		store, _, id = liveUnder(t, silent{s}, s.Hash(), own.Hash())
 		// Without its own policy, where memory does not tell it, nothing can be told.
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 ||
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id), nil); err != nil ||
+			v.Derived != 0 ||
 			len(v.Gaps) < 7 || v.Gaps[0].Policy != own.Hash() {
 			t.Errorf("without its own policy: got %+v and %v, want gaps alone", v, err)
 		}
 		// A set that knows the one it was decided under derives it under that one.
 		if v, err := parse(t, `@id("x") permit (principal, action, resource);`).Know(own, policy.Default()).
-			Verify(perdure.Memory(t.Context(), store, id)); err != nil || !v.OK() {
+			Verify(perdure.Memory(t.Context(), store, id), nil); err != nil || !v.OK() {
 			t.Errorf("under a set that knows the right one: %v, %v", v, err)
 		}
 	})
@@ -125,7 +126,8 @@ func TestDecisionsUnderAPolicyThatIsNotAtHandAreGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := parse(t, allText)
 		store, _, id := liveUnder(t, silent{s}, s.Hash())
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 ||
+		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id), nil); err != nil ||
+			v.Derived != 0 ||
 			len(v.Gaps) != v.Decisions-v.Runtime || v.Gaps[0].Policy != s.Hash() {
 			t.Errorf("without the policy: got %+v and %v, want gaps alone", v, err)
 		}
@@ -146,7 +148,8 @@ func TestATextThatIsNotThatOfThePolicyTeachesNothing(t *testing.T) {
 				t.Errorf("%v is taken for the text of another policy", text)
 			}
 		}
-		if v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id)); err != nil || v.Derived != 0 {
+		v, err := policy.Default().Verify(perdure.Memory(t.Context(), store, id), nil)
+		if err != nil || v.Derived != 0 {
 			t.Errorf("with a false text: got %+v and %v, want nothing derived", v, err)
 		}
 	})
@@ -206,7 +209,7 @@ func TestDenialsForWantOfAPolicyAreDerivedByThoseWhoHaveIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := all.Verify(joined(nil, append([]*perdure.Entry{g}, entries...))); err != nil || !got.OK() ||
+		if got, err := all.Verify(joined(nil, append([]*perdure.Entry{g}, entries...)), nil); err != nil || !got.OK() ||
 			got.Derived != 1 {
 			t.Errorf("%s known: got %+v, %v, want it derived again", name, got, err)
 		}
@@ -260,7 +263,7 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries))
+			v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,10 +276,77 @@ func TestForgedDecisionsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries)); err != nil || !v.OK() {
+		if v, err := s.Verify(joined(perdure.Memory(t.Context(), store, id), entries), nil); err != nil || !v.OK() {
 			t.Errorf("the honest one: %v, %v", v, err)
 		}
 	})
+}
+
+// Where the charter of an agent names approvers and has a say, nobody else is asked in their place.
+func TestAQuestionPastTheApproversIsFound(t *testing.T) {
+	s := policy.Default()
+	key, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: key}
+	stranger, err := perdure.GenerateSigner("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "ask", Tools: []string{"write"}},
+		Charter: perdure.Charter{Scope: "test", Approvers: []perdure.Key{stranger.Key()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := perdure.NewTrust(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	other := perdure.NewTrust(perdure.Trustee{Key: stranger.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	admitted, _, err := n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "admitted",
+		Notice: perdure.Admitted{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := perdure.Execute{Tool: "write", Args: data(t, map[string]any{"path": "/b"})}
+	for _, c := range []struct {
+		name  string
+		asked []string
+		by    *perdure.Trust
+		let   bool // somebody of this home let the agent in
+		holds bool
+	}{
+		{name: "as policy says", asked: []string{"owner"}, by: own, holds: true},
+		{name: "others", asked: []string{"mallory", "operator"}, by: own},
+		{name: "the operator", asked: []string{"operator"}, by: own},
+		{name: "the operator, where the charter has no say", asked: []string{"operator"}, by: other, holds: true},
+		{name: "the operator, since somebody let it in", asked: []string{"operator"}, by: own, let: true, holds: true},
+		{name: "others, where the charter has no say", asked: []string{"mallory", "operator"}, by: other},
+		{name: "the operator, as far as nobody can tell", asked: []string{"operator"}, holds: true},
+	} {
+		at, memory := a, slices.Collect(func(yield func(*perdure.Entry) bool) {
+			for e, err := range perdure.Memory(t.Context(), n.Store, a.ID()) {
+				if err != nil || !yield(e) {
+					return
+				}
+			}
+		})
+		if c.let {
+			memory = append(memory, admitted...)
+			if at, err = perdure.FoldEntries(joined(nil, memory)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := s.Decide(at, perdure.Request{Action: write, Effect: perdure.Once, Node: n.Key.Key()}, time.Now())
+		v.Asked = c.asked
+		entries, _, err := n.Key.Commit(at, time.Now(), perdure.Draft{Body: perdure.Decision{Action: write,
+			Effect: perdure.Once, Verdict: v}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Verify(joined(nil, append(memory, entries...)), c.by)
+		if err != nil || got.OK() != c.holds {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
 }
 
 // TestARestThatPolicyForbidsHolds, and the wake that it forbids does not come.
@@ -291,7 +361,7 @@ func TestARestThatPolicyForbidsHolds(t *testing.T) {
 			t.Errorf("got %q, want a note on each action", got)
 		}
 		store, _, id := live(t, s)
-		v, err := s.Verify(perdure.Memory(t.Context(), store, id))
+		v, err := s.Verify(perdure.Memory(t.Context(), store, id), nil)
 		if err != nil || !v.OK() || v.Runtime < 2 {
 			t.Errorf("got %+v, %v, want the sleep and the end to hold as the runtime's", v, err)
 		}
@@ -314,7 +384,7 @@ func TestDecisionsThatCannotBeDerivedAreNamedWithTheReason(t *testing.T) {
 			}
 			pruned = append(pruned, e)
 		}
-		v, err := s.Verify(joined(nil, pruned))
+		v, err := s.Verify(joined(nil, pruned), nil)
 		if err != nil || len(v.Differences) > 0 || len(v.Gaps) < 2 || v.Gaps[0].Entry != whole[dropped-1].Name ||
 			v.Derived+v.Runtime+len(v.Gaps) != v.Decisions {
 			t.Fatalf("got %+v, %v, want gaps from the first decision on", v, err)
@@ -369,7 +439,7 @@ func TestDecisionsBesideOtherBranchesAreDerivedFromTheirOwnPast(t *testing.T) {
 			memory = append(memory, entries...)
 		}
 	}
-	v, err := s.Verify(joined(nil, memory))
+	v, err := s.Verify(joined(nil, memory), nil)
 	if err != nil || !v.OK() || v.Derived != 8 {
 		t.Errorf("got %+v, %v, want 8 decisions derived again", v, err)
 	}
