@@ -18,7 +18,8 @@ import (
 )
 
 // dealingsFile is what a home knows of other places: how far it has come with each, and what they have acknowledged.
-// Nothing an agent does depends on it: without it agents are compared anew.
+// Nothing an agent does depends on it: without it agents are compared anew, and the private notes of roles stay until
+// somebody passes them on again.
 const dealingsFile = "exchange.db"
 
 // Dealings is that file, in use.
@@ -46,7 +47,9 @@ CREATE TABLE IF NOT EXISTS peers (peer TEXT PRIMARY KEY, theirs TEXT NOT NULL, o
 	standing TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE IF NOT EXISTS owed (peer TEXT NOT NULL, agent TEXT NOT NULL, why TEXT NOT NULL, tries INTEGER NOT NULL,
 	next INTEGER NOT NULL, PRIMARY KEY (peer, agent)) WITHOUT ROWID, STRICT;
-CREATE TABLE IF NOT EXISTS pulled (agent TEXT PRIMARY KEY, peer TEXT NOT NULL) WITHOUT ROWID, STRICT;`)
+CREATE TABLE IF NOT EXISTS pulled (agent TEXT PRIMARY KEY, peer TEXT NOT NULL) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS shared (agent TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (agent, place))
+	WITHOUT ROWID, STRICT;`)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dealingsFile, err), db.Close())
 	}
@@ -112,6 +115,27 @@ func (d *Dealings) cameFrom(ctx context.Context, id perdure.AgentID) (peer strin
 		return "", fmt.Errorf("read where agent %s came from: %w", id.Short(), err)
 	}
 	return peer, nil
+}
+
+// share notes that somebody passed the private notes of a role to a place, or from it, by name: from then on what is
+// new goes there by itself.
+func (d *Dealings) share(ctx context.Context, place string, id perdure.AgentID) error {
+	_, err := d.db.ExecContext(ctx, "INSERT OR IGNORE INTO shared (agent, place) VALUES (?, ?)", id.String(), place)
+	if err != nil {
+		return fmt.Errorf("keep that agent %s was passed on: %w", id.Short(), err)
+	}
+	return nil
+}
+
+// shared reports whether somebody has done so.
+func (d *Dealings) shared(ctx context.Context, place string, id perdure.AgentID) (bool, error) {
+	n := 0
+	err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM shared WHERE agent = ? AND place = ?", id.String(), place).
+		Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("read where agent %s was passed to: %w", id.Short(), err)
+	}
+	return n > 0, nil
 }
 
 // Receipts are what peers have acknowledged last of an agent, by their names.

@@ -23,7 +23,8 @@ type Local struct {
 	Desk    *Desk
 	Visitor *Visitor
 
-	moves bool // the agent that passes takes its seat along
+	moves  bool    // the agent that passes takes its seat along
+	within *bounds // of what passes by itself; nil: somebody named it
 }
 
 var (
@@ -69,6 +70,9 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 // is, so that nobody elsewhere is told to wait, too.
 func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
 	d := l.Desk
+	if why, err := l.outside(ctx, id); err != nil || why != "" {
+		return why, err
+	}
 	depth, err := perdure.DepthOf(ctx, d.Store, id)
 	if err != nil {
 		return "", err
@@ -242,6 +246,9 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err error) {
 	if s.size == 0 {
 		return nil, perdure.Invalid(fmt.Errorf("nothing of agent %s came, and it is not here", s.id.Short()))
+	}
+	if err := l.welcome(ctx, s); err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(s.f.Name()), "new-*")
 	if err != nil {

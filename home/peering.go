@@ -53,8 +53,8 @@ func (h *Home) Peering(ctx context.Context, d *Desk, log *slog.Logger) (func(), 
 	var all sync.WaitGroup
 	var nudges []chan struct{}
 	for _, c := range peers {
-		w := &peering{h: h, here: Local{Desk: d, Visitor: v}, conf: c, book: book, log: log.With("peer", c.Name),
-			nudge: make(chan struct{}, 1)}
+		w := &peering{h: h, conf: c, book: book, log: log.With("peer", c.Name), nudge: make(chan struct{}, 1)}
+		w.here = Local{Desk: d, Visitor: v, within: &bounds{&w.conf, book}}
 		nudges = append(nudges, w.nudge)
 		all.Go(func() { w.run(ctx) })
 	}
@@ -272,7 +272,7 @@ func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 		}
 		for _, id := range c.Private {
 			switch _, err := w.here.Desk.Store.Heads(ctx, id); {
-			case err == nil: // pass tells whether it stays
+			case err == nil: // pass looks whether somebody has passed it on
 				c.Agents = append(c.Agents, id)
 			case !errors.Is(err, perdure.ErrNotFound):
 				return err
@@ -291,16 +291,6 @@ func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 			return nil
 		}
 	}
-}
-
-// stays reports whether an agent keeps the private notes of a role, and the peer has it not: somebody must pass it on
-// by name.
-func (w *peering) stays(ctx context.Context, p *Peer, id perdure.AgentID) (bool, error) {
-	if private, err := w.here.private(ctx, id); err != nil || !private {
-		return false, err
-	}
-	there, err := p.Offer(ctx, id)
-	return !there.Has(), err
 }
 
 // passAll passes agents, several at once, until the peer is gone.
@@ -327,8 +317,8 @@ func (w *peering) passAll(ctx context.Context, p *Peer, s *Standing, owed []Owed
 
 // pass passes one agent. The error is one of the peer, or of this home: what is wrong with the agent is noted.
 func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way exchange.Way) error {
-	stays, err := w.stays(ctx, p, o.Agent)
-	if err == nil && stays {
+	stays, err := w.here.outside(ctx, o.Agent)
+	if err == nil && stays != "" { // the peer is not asked: it would learn that there is such an agent
 		return w.book.paid(ctx, w.conf.Name, o, nil, time.Now())
 	}
 	var got *exchange.Synced

@@ -82,11 +82,15 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		}
 	}
 	here := Local{Desk: d, Visitor: v}
-	ids, err := h.chosen(ctx, d, p, c, way, &out.Private)
+	ids, theirs, err := h.chosen(ctx, d, p, c, way, &out.Private)
 	if err != nil {
 		return out, resumable(err)
 	}
 	pass := func(id perdure.AgentID) (*Passage, error) {
+		way := way
+		if theirs[id] {
+			way = exchange.Pull
+		}
 		s, err := exchange.Sync(ctx, here, p, id, way)
 		return &Passage{Synced: s}, resumable(err)
 	}
@@ -113,6 +117,15 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		if s.Pushed != nil {
 			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
 				return out, err
+			}
+		}
+		if err == nil && !theirs[id] && (len(c.Names) > 0 || workspace.KeepsPrivate(c.Filter.Kind)) {
+			if private, err := here.private(ctx, id); err != nil {
+				return out, err
+			} else if private {
+				if err := book.share(ctx, p.at(), id); err != nil {
+					return out, err
+				}
 			}
 		}
 	}
@@ -196,10 +209,12 @@ func (t *Transfer) Err() error {
 }
 
 // chosen are the agents that are named, or that a filter selects in the places they may come from. Of those that are
-// selected, the private notes of roles stay where they are, and are named in private.
+// selected, the private notes of roles stay where they are, and are named in private. Of those that are here, and that
+// only the other place names, in theirs, nothing leaves on its word.
 func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, private *[]string) (
-	ids []perdure.AgentID, err error) {
+	ids []perdure.AgentID, theirs map[perdure.AgentID]bool, err error) {
 	known := map[perdure.AgentID]bool{}
+	theirs = map[perdure.AgentID]bool{}
 	add := func(id perdure.AgentID) {
 		if !known[id] {
 			known[id] = true
@@ -213,45 +228,60 @@ func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way excha
 			*private = append(*private, called)
 		}
 	}
+	named := func(id perdure.AgentID) error {
+		_, err := d.Store.Heads(ctx, id)
+		if theirs[id] = err == nil && !known[id]; errors.Is(err, perdure.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}
 	for _, name := range c.Names {
-		id, err := namedIn(ctx, d.Store, p, name, way)
+		id, there, err := namedIn(ctx, d.Store, p, name, way)
+		if err == nil && there {
+			if own, miss := Find(ctx, d.Store, name); miss != nil || own != id {
+				err = named(id)
+			}
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		add(id)
 	}
 	if len(c.Names) > 0 {
-		return ids, nil
+		return ids, theirs, nil
 	}
 	if way != exchange.Pull {
 		l, err := view.Lister(d.Store)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for one, err := range l.List(ctx, c.Filter) {
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			choose(one.Agent, one.Name, one.Kind)
 		}
 	}
 	if way != exchange.Push {
 		for one, err := range p.List(ctx, c.Filter) {
+			if err == nil {
+				err = named(one.Agent)
+			}
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			choose(one.Agent, one.Name, one.Kind)
 		}
 	}
-	return ids, nil
+	return ids, theirs, nil
 }
 
-// namedIn is the agent of a name, where it may come from: here, there, or either.
+// namedIn is the agent of a name, where it may come from: here, there, or either; and whether the other place says so.
 func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exchange.Way) (id perdure.AgentID,
-	err error) {
+	there bool, err error) {
 	if way != exchange.Pull {
 		if id, err = Find(ctx, s, name); err == nil || way == exchange.Push || !errors.Is(err, perdure.ErrNotFound) {
-			return id, err
+			return id, false, err
 		}
 	}
 	id, err = p.Find(ctx, name)
@@ -262,5 +292,5 @@ func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exc
 		}
 		err = perdure.WithHint(perdure.Missing(text), "an agent is named by its name or by 4 or more digits of its id")
 	}
-	return id, err
+	return id, true, err
 }

@@ -236,6 +236,12 @@ func (p *place) run(agent, policy, script string) got {
 func (p *place) node(policy, script string) {
 	p.t.Helper()
 	p.ok("new", "beacon", "--name", "beacon", "--advisor", "beacon")
+	p.nodeUntil(func() bool { return p.exists("work", "beacon") }, policy, script)
+}
+
+// nodeUntil runs a node until something has happened.
+func (p *place) nodeUntil(happened func() bool, policy, script string) {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	flags := powers(policy, script)[:8] // a node has no --quiet
@@ -248,7 +254,7 @@ func (p *place) node(policy, script string) {
 	seen := make(chan struct{})
 	go func() {
 		defer close(seen)
-		for ctx.Err() == nil && !p.exists("work", "beacon") {
+		for ctx.Err() == nil && !happened() {
 			time.Sleep(20 * time.Millisecond) // between two looks
 		}
 	}()
