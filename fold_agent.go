@@ -19,7 +19,6 @@ type Agent struct {
 	depth Depth    // of the memory it was loaded from
 
 	authors *authored // who wrote the entries folded
-	elder   *Agent    // its parent beside it in a store, if what that says matters and it is there: see Trust.Beside
 	epoch   int64     // of the seat, for the advisor of a node that has it
 }
 

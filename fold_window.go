@@ -142,7 +142,7 @@ func (a *Agent) insert(w *window, admitted []*Entry) (*Agent, error) {
 	}
 	for {
 		next := &Agent{fold: new(Fold), cur: segment{base: w.base, authors: w.authors}, authors: w.authors,
-			early: a.early, full: a.full, bare: a.bare, depth: a.depth, elder: a.elder}
+			early: a.early, full: a.full, bare: a.bare, depth: a.depth}
 		if w.base != nil {
 			next.fold = w.base.clone()
 		}

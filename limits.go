@@ -72,11 +72,6 @@ const (
 	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no
 	// agent has that many nodes and people, and each entry is held against all of them.
 	maxAuthors = 256
-	// maxElders bounds the generations above a child whose memories are looked at to tell who began it.
-	maxElders = 32
-	// keptElders is how many parents are remembered, so that each of many children does not load its parent anew. It
-	// changes cost only.
-	keptElders = 16
 	// maxSeats bounds the claims on the seat that stand beside each other (frozen): two are a dispute already.
 	maxSeats = 16
 	// maxActs bounds the bound effects that are compared with those of other branches, one by one: what lies further

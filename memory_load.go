@@ -13,13 +13,13 @@ import (
 // of the entries since.
 //
 // It believes the snapshots it finds: use it to look at an agent. What acts on one uses Trust.Load.
-func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return load(ctx, s, id, nil, 0) }
+func Load(ctx context.Context, s Store, id AgentID) (*Agent, error) { return load(ctx, s, id, nil) }
 
 // Load is the package's Load, but resumes only from snapshots by people trusted to own the agent: what others wrote is
 // folded from the entries themselves. Where bodies are gone and nobody trusted vouches for what they came to, it
 // refuses (key.trusted).
 func (t *Trust) Load(ctx context.Context, s Store, id AgentID) (*Agent, error) {
-	return load(ctx, s, id, t, 0)
+	return load(ctx, s, id, t)
 }
 
 // vouch says which snapshots of an agent in a store are by people trusted to own it; nil: all are believed.
@@ -92,9 +92,8 @@ func genesisOf(ctx context.Context, s Store, id AgentID) (g Genesis, ok bool) {
 	return g, ok
 }
 
-// load is Load for somebody who trusts; nil believes all snapshots. The agent is so many generations above the one that
-// is asked for.
-func load(ctx context.Context, s Store, id AgentID, t *Trust, above int) (*Agent, error) {
+// load is Load for somebody who trusts; nil believes all snapshots.
+func load(ctx context.Context, s Store, id AgentID, t *Trust) (*Agent, error) {
 	vouch := t.vouch(ctx, s, id)
 	failed, skip := 0, 0
 	for snap, err := range s.Snapshots(ctx, id) {
@@ -122,23 +121,23 @@ func load(ctx context.Context, s Store, id AgentID, t *Trust, above int) (*Agent
 		if err != nil {
 			return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 		}
-		return a.asHeld(ctx, s, t, above)
+		return a.asHeld(ctx, s)
 	}
 	a, err := foldEntries(covered(Memory(ctx, s, id)), vouch)
 	if err != nil {
 		return nil, fmt.Errorf("load agent %s: %w", id.Short(), err)
 	}
-	return a.asHeld(ctx, s, t, above)
+	return a.asHeld(ctx, s)
 }
 
-// asHeld is an agent that knows how much of its memory the store holds, and what is beside it there. The caller owns a.
-func (a *Agent) asHeld(ctx context.Context, s Store, t *Trust, above int) (*Agent, error) {
+// asHeld is an agent that knows how much of its memory the store holds. The caller owns a.
+func (a *Agent) asHeld(ctx context.Context, s Store) (*Agent, error) {
 	d, err := DepthOf(ctx, s, a.ID())
 	if err != nil {
 		return nil, fmt.Errorf("load agent %s: %w", a.ID().Short(), err)
 	}
 	a.depth = d
-	return t.beside(ctx, s, a, above)
+	return a, nil
 }
 
 // Memory yields the entries of an agent, parents before children.

@@ -2,7 +2,6 @@ package perdure
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"iter"
 	"maps"
@@ -14,8 +13,6 @@ import (
 // VerifyOptions say how deep a memory is verified.
 type VerifyOptions struct {
 	Trust *Trust // who may write; nil: signatures are checked, but not whose they are
-	// where the memory is, in which there may be a parent: see Trust.Beside. Nil: it is alone
-	Beside Store
 	// the heads the memory must have; nil: any. A memory that was cut short is a memory: only its heads tell.
 	Heads []Hash
 	// how much of the memory is there. Of the last entries the first snapshot is taken as it stands; with Trust, only
@@ -336,13 +333,7 @@ func (v *verifier) report() (*Verified, error) {
 			"the memory was cut short or grew; get it again")
 	}
 	if v.Trust != nil {
-		judged := a
-		if v.Beside != nil {
-			if judged, err = v.Trust.Beside(context.Background(), v.Beside, a); err != nil {
-				return nil, err
-			}
-		}
-		if err := v.Trust.Counts(judged); err != nil {
+		if err := v.Trust.Counts(a); err != nil {
 			return nil, err
 		}
 	}

@@ -69,7 +69,6 @@ type Node struct {
 	mu    sync.Mutex
 	cache cache
 	rests map[AgentID]leftAlone // what this node has nothing to do for, until its heads change
-	young young                 // those of them whose parents are missing
 	told  bool                  // the store tells of what arrives
 	loops map[*loop]bool        // that run
 
@@ -162,8 +161,6 @@ func (n *Node) Load(ctx context.Context, id AgentID) (a *Agent, err error) {
 	}
 	if a = n.kept(ctx, id); a == nil {
 		a, err = n.load(ctx, id)
-	} else {
-		a, err = n.judged(ctx, a)
 	}
 	if err == nil {
 		err = n.trust().Counts(a)

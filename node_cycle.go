@@ -237,10 +237,8 @@ func (w *work) cycle(ctx context.Context) (Step, error) {
 		return nil, err
 	}
 	now := time.Now()
-	if a, err := w.n.judged(ctx, w.a); err != nil {
-		return nil, err
-	} else if w.a = a; w.n.trust().Counts(a) != nil {
-		idle := heldBack(w.n.trust().Counts(a))
+	if err := w.n.trust().Counts(w.a); err != nil {
+		idle := heldBack(err)
 		idle.Until = TimeOf(now.Add(heldLook)) // whom a node trusts may change without an entry
 		return idle, nil
 	}

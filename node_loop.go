@@ -20,8 +20,6 @@ const (
 	doubtRest = 30 * time.Second
 	// maxRests bounds the agents a node remembers to have nothing to do for. Each takes some hundred bytes.
 	maxRests = 1 << 20
-	// maxYoung bounds the parents whose word a node remembers to be missing, and the children that wait for it.
-	maxYoung = 1 << 12
 	// restCost is about what it costs to pass over one of them. Scans that pass over many are not made one after the
 	// other.
 	restCost = 2 * time.Microsecond

@@ -288,7 +288,7 @@ func (w *work) call(c *callContext, e *effect) called {
 		if w.stopping() {
 			return called{} // it stays open: the next node does it
 		}
-		if err = n.spawn(c, w.a, e.open.Child); err != nil && c.Err() != nil {
+		if err = n.spawn(c, e.open.Child); err != nil && c.Err() != nil {
 			return called{}
 		}
 	case Mutate, Sleep, Wake, End:
@@ -380,7 +380,7 @@ func (n *Node) callerOf(a *Agent) *Fold {
 
 // spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is,
 // too.
-func (n *Node) spawn(ctx context.Context, parent *Agent, child []byte) error {
+func (n *Node) spawn(ctx context.Context, child []byte) error {
 	ctx = context.WithoutCancel(ctx)
 	e, err := DecodeEntry(child, Limits{})
 	if err != nil {
@@ -390,7 +390,7 @@ func (n *Node) spawn(ctx context.Context, parent *Agent, child []byte) error {
 	if err != nil {
 		return err
 	}
-	if a.elder = parent; n.trust().Counts(a) == nil {
+	if n.trust().Counts(a) == nil {
 		return n.Store.Put(ctx, e.ID(), e)
 	}
 	if _, err := n.Store.Heads(ctx, e.ID()); err == nil {

@@ -45,6 +45,11 @@ func (n *Node) forbids(a *Agent, act Action, d *Decision) (v Verdict, forbidden 
 	if rule, reason := bounds(a.fold, act, d); rule != "" {
 		return Verdict{Answer: Deny, Rules: []string{"runtime." + rule}, Reason: reason}, true
 	}
+	if _, ok := act.(Delegate); ok && n.trust().hearsay(a.fold) {
+		reason := fmt.Sprintf("who may approve in it and run it is what %s says, in the name of its owner: "+
+			"a child begun here would make that so", a.fold.Begun.Short())
+		return Verdict{Answer: Deny, Rules: []string{"runtime.delegate"}, Reason: reason}, true
+	}
 	if x, ok := act.(Execute); ok { // before policy and people: they judge what the tool would do, or nothing
 		if err := n.checkArguments(&x); err != nil {
 			reason := clipped(fmt.Sprintf("arguments of %s: %v", x.Tool, err), maxArgumentReason)

@@ -91,11 +91,6 @@ func (n *Node) Arrived(ctx context.Context, id AgentID) error {
 			return err
 		}
 		if ended == nil || ended.fold.Ended == nil {
-			if ended != nil && ended.fold.childOf(id) && n.trust().claimed(ended) { // it may count from now on
-				if err := n.Arrived(ctx, who); err != nil {
-					return err
-				}
-			}
 			continue
 		}
 		if s, ok := ended.fold.plan(&n.caps, time.Now()).(announceStep); ok {

@@ -19,10 +19,6 @@ func restUntil(idle Idle) time.Time {
 func (n *Node) rest(id AgentID, head Hash, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.young.called[id] {
-		delete(n.young.called, id)
-		return
-	}
 	for other := range n.rests {
 		if len(n.rests) < maxRests {
 			break
@@ -52,7 +48,6 @@ func (n *Node) isWatched() bool {
 func (n *Node) stir(id AgentID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.call(id)
 	if !id.IsZero() {
 		if r, ok := n.rests[id]; ok {
 			r.known = time.Time{}

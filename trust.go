@@ -18,9 +18,10 @@ const (
 	MayAuthor  Right = 1 << iota // write any entry but a person's word and key changes
 	MayApprove                   // answer what a person is asked, settle and resume
 	MayOwn                       // own agents, and everything else
+	MayBegin                     // begin children of agents, in the name of their owner
 )
 
-var rightNames = []string{"author", "approve", "own"}
+var rightNames = []string{"author", "approve", "own", "begin"}
 
 // String is the rights as a trust file writes them.
 func (r Right) String() string {
@@ -82,7 +83,6 @@ type Trustee struct {
 type Trust struct {
 	lines []Trustee // as canonical text orders them
 
-	elders elders // a cache
 }
 
 // NewTrust trusts these.

@@ -15,7 +15,6 @@ type authored struct {
 	to     string // the scope the entry moved the agent to; "": it did not
 	let    []Key  // those who approved that: with the right of a person, their word does as well as the author's own
 	here   bool   // it overrules somebody else: a charter that has no say here gives nobody that right
-	child  bool   // it began a child in the name of its owner: the word of its parent does as well, see borneOut
 	vouch  bool   // the entry stands on top of everything before it, and vouches for that if its author may
 	count  int64  // entries there are with it
 	before *authored
@@ -33,8 +32,10 @@ func (a *Agent) wrote(e *Entry, here bool) *authored {
 			scope = g.Charter.Scope
 			authors = used(authors, authored{key: g.Charter.Owner, right: MayOwn, scope: scope, entry: e.Name})
 			if e.Origin != g.Charter.Owner {
-				authors = used(authors, authored{key: e.Origin, right: MayOwn, scope: scope, entry: e.Name,
-					child: g.Lineage != nil && g.Lineage.Relation == Child})
+				right = MayOwn
+				if g.Lineage != nil && g.Lineage.Relation == Child {
+					right = MayBegin
+				}
 			}
 		}
 	case KindSnapshot:
@@ -149,7 +150,7 @@ func used(authors *authored, u authored) *authored {
 		authors, u.right, u.here = used(authors, u), MayAuthor, false
 	}
 	for w := authors; w != nil; w = w.before {
-		if w.key == u.key && w.right == u.right && w.here == u.here && w.child == u.child && w.let == nil &&
+		if w.key == u.key && w.right == u.right && w.here == u.here && w.let == nil &&
 			(w.scope == u.scope || InScope(u.scope, w.scope)) {
 			return authors
 		}

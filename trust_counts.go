@@ -20,9 +20,8 @@ func (t *Trust) Counts(a *Agent) error {
 		return err
 	}
 	var first *authored
-	borne := t.claimed(a) && t.borneOut(a) // once: its parent may have one
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
-		if !t.counts(a, w, borne) {
+		if !t.counts(a, w) {
 			first = w
 		}
 	}
@@ -31,15 +30,11 @@ func (t *Trust) Counts(a *Agent) error {
 	}
 	lacks := first.right // who trusts the key is not to be asked again for the next right it took
 	for w := a.authors; w != nil && !t.vouches(w); w = w.before {
-		if w.key == first.key && w.scope == first.scope && !t.counts(a, w, borne) {
+		if w.key == first.key && w.scope == first.scope && !t.counts(a, w) {
 			lacks |= w.right
 		}
 	}
 	r := untrusted(first, lacks)
-	if first.child && lacks == MayOwn {
-		t.unborn(a, r)
-		return r
-	}
 	if t.revoked(first.key) {
 		r.Got = first.key.Short() + ", which was revoked here"
 		r.Hint = "if it was revoked by mistake, and nobody else has it: " + first.trustCommand(lacks)
@@ -76,8 +71,8 @@ func (t *Trust) vouchedAt(a *Agent) int64 {
 	return 0
 }
 
-// counts reports whether a right that was used counts. Borne says that the parent bears the agent out.
-func (t *Trust) counts(a *Agent, w *authored, borne bool) bool {
+// counts reports whether a right that was used counts.
+func (t *Trust) counts(a *Agent, w *authored) bool {
 	if w.key.IsZero() {
 		return false // there were too many to tell
 	}
@@ -86,9 +81,7 @@ func (t *Trust) counts(a *Agent, w *authored, borne bool) bool {
 	switch {
 	case granted && (!revoked || t.hadSeen(a, w)) || t.anyLets(f, w):
 		return true
-	case w.child && borne:
-		return true
-	case revoked || w.right.has(MayOwn):
+	case revoked || w.right.has(MayBegin):
 		return false
 	case t.owned(f, w.scope):
 	case !t.admitted(f, w.scope) || w.here: // who was let in overrules nobody here
@@ -133,6 +126,14 @@ func (t *Trust) owned(f *Fold, scope string) bool {
 	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
 }
 
+// hearsay reports whether a charter that has no say here gives rights in the name of an owner who has: this node would
+// pass them on to a child, which counts by its own signature.
+func (t *Trust) hearsay(f *Fold) bool {
+	scope := f.Charter.Scope
+	return t.Allows(f.Charter.Owner, MayOwn, scope) && !t.owned(f, scope) &&
+		len(f.Charter.Approvers)+len(f.Charter.Delegates) > 0
+}
+
 // Ended is how an agent ended, if that counts here; nil: it has not. Of an agent that began with somebody trusted here
 // and has entries that do not count, nobody can tell: a stranger may have written the end. A nil Trust believes all.
 func (t *Trust) Ended(a *Agent) *Ending {
@@ -141,8 +142,11 @@ func (t *Trust) Ended(a *Agent) *Ending {
 		return f.Ended
 	}
 	scope := f.Charter.Scope
-	ours := t.Allows(f.Charter.Owner, MayOwn, scope) || !f.Begun.IsZero() && t.Allows(f.Begun, MayOwn, scope)
-	if ours && (!t.claimed(a) || t.borneOut(a)) && t.Counts(a) != nil {
+	ours := t.Allows(f.Charter.Owner, MayOwn, scope)
+	if !f.Begun.IsZero() {
+		ours = t.Allows(f.Begun, MayBegin, scope) || ours && t.admitted(f, scope)
+	}
+	if ours && t.Counts(a) != nil {
 		return nil
 	}
 	return f.Ended
@@ -163,9 +167,7 @@ func (t *Trust) Joins(here *Agent, had, more iter.Seq2[*Entry, error], has func(
 	fresh := lacking(more, has)
 	a, err := here.applyAll(fresh)
 	if behind(err) { // some belong before what somebody vouched for: then all is judged from the beginning
-		if a, err = t.Fold(both(had, fresh)); err == nil {
-			a.elder = here.elder
-		}
+		a, err = t.Fold(both(had, fresh))
 	}
 	if err == nil {
 		err = t.Counts(a)

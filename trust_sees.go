@@ -15,11 +15,12 @@ func (t *Trust) Sees(a *Agent, r Request) Request {
 	return r
 }
 
-// ours reports whether somebody trusted here answers for an agent: its charter is that of an owner who is, or its
-// parent, which bears out whose child it is.
+// ours reports whether somebody trusted here answers for an agent: its charter is that of an owner who is, or somebody
+// trusted to begin children did so in that owner's name.
 func (t *Trust) ours(a *Agent) bool {
 	f := a.fold
-	return t.owned(f, f.Charter.Scope) || t.Allows(f.Charter.Owner, MayOwn, f.Charter.Scope) && t.borneOut(a)
+	return t.owned(f, f.Charter.Scope) || t.Allows(f.Charter.Owner, MayOwn, f.Charter.Scope) &&
+		t.Allows(f.Begun, MayBegin, f.Charter.Scope)
 }
 
 // tainted reports whether text from somebody not trusted may speak in an agent, as far as this node knows.

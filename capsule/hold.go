@@ -39,7 +39,7 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	}
 	derived := im.agent
 	if im.o.Trust != nil { // what only a stranger's snapshot says is nothing to decide by
-		if derived, err = im.derive(im.entries()); err == nil {
+		if derived, err = im.o.Trust.Fold(im.entries()); err == nil {
 			a.Stranger = im.o.Trust.Counts(derived)
 		} else if a.Stranger = err; !errors.Is(err, perdure.ErrRejected) {
 			return nil, err

@@ -72,7 +72,7 @@ func (im *importing) replaces(id perdure.AgentID, whole iter.Seq2[*perdure.Entry
 		return err
 	}
 	counted := err == nil && im.o.Trust.Counts(here) == nil
-	next, err := im.derive(whole)
+	next, err := im.o.Trust.Fold(whole)
 	if err == nil && counted {
 		err = im.o.Trust.Counts(next)
 	}

@@ -25,7 +25,7 @@ func (im *importing) restores(a *Arrival) (besides strays, err error) {
 		im.here != perdure.Full {
 		return besides, nil
 	}
-	good, err := im.derive(im.entries())
+	good, err := im.o.Trust.Fold(im.entries())
 	if err == nil {
 		err = im.o.Trust.Counts(good)
 	}
@@ -87,7 +87,7 @@ func (im *importing) instead(a *Arrival, heads []perdure.Hash) error {
 		return err
 	}
 	if im.o.Trust != nil {
-		good, err := im.derive(im.entries())
+		good, err := im.o.Trust.Fold(im.entries())
 		if err == nil {
 			err = im.o.Trust.Counts(good)
 		}

@@ -2,7 +2,6 @@ package capsule
 
 import (
 	"hash/crc32"
-	"iter"
 
 	"github.com/perdure/perdure"
 )
@@ -90,20 +89,11 @@ func (im *importing) counts() error {
 	if im.o.Trust == nil {
 		return nil
 	}
-	derived, err := im.derive(im.entries())
+	derived, err := im.o.Trust.Fold(im.entries())
 	if err == nil {
 		err = im.o.Trust.Counts(derived)
 	}
 	return err
-}
-
-// derive folds entries by the trust of this place, as the agent they come to would stand in the store.
-func (im *importing) derive(entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
-	a, err := im.o.Trust.Fold(entries)
-	if err != nil {
-		return nil, err
-	}
-	return im.o.Trust.Beside(im.ctx, im.s, a)
 }
 
 // all is every entry of the capsule.

@@ -128,9 +128,6 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if err == nil {
 		err = n.Arrived(ctx, a.ID())
 	}
-	if err == nil {
-		err = h.letIn(ctx, n, a)
-	}
 	if err != nil {
 		h.note("%v; import it again to tell them", err)
 	} else if err := h.seatArrived(ctx, n, a, held); err != nil {
@@ -145,38 +142,6 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		}
 	}
 	return a, nil
-}
-
-// letIn has children go on that somebody began in the name of their owner and that arrived before this agent, their
-// parent: policy is asked again about those that wait for nothing but to be admitted.
-func (h *Home) letIn(ctx context.Context, n *perdure.Node, parent *perdure.Agent) error {
-	for _, c := range parent.Fold().Children {
-		child, err := n.Load(ctx, c.Agent)
-		if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, perdure.ErrRejected) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if f := child.Fold(); f.Begun.IsZero() || len(f.Paused) != 1 || f.Ended != nil {
-			continue
-		}
-		hold, err := arrivalHold(ctx, n.Store, child)
-		if err != nil {
-			return err
-		}
-		if !hold {
-			continue
-		}
-		set, err := LoadPolicy(h, nil)
-		if err == nil && set.Admit(child, n.Key.Key(), true, time.Now()).Answer == perdure.Allow {
-			_, err = n.Resume(ctx, c.Agent, "its parent is here")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // arrived is what came of an import.

@@ -78,7 +78,6 @@ type memory struct {
 	older    *view.Older
 	cut      bool
 	stored   bool               // it is in a store, which doctor can repair
-	beside   perdure.Store      // where its parent may be; nil: nowhere
 	manifest **capsule.Manifest // set once the capsule has been read; nil: it is none
 }
 
@@ -94,30 +93,11 @@ func (h *Home) Verify(ctx context.Context, what string, o Verification) (r *Chec
 	}
 	err = h.withMemory(ctx, o.Parent, o.Identities, true, func(parent *memory) error {
 		return h.withMemory(ctx, what, o.Identities, true, func(m *memory) error {
-			if m.beside == nil && o.Trust != nil {
-				if m.beside, err = only(ctx, parent); err != nil {
-					return err
-				}
-			}
 			r, err = h.verify(m, parent, o)
 			return err
 		})
 	})
 	return r, err
-}
-
-// only is a store that holds one memory.
-func only(ctx context.Context, m *memory) (perdure.Store, error) {
-	s := new(perdure.MemStore)
-	for e, err := range m.entries {
-		if err == nil {
-			err = s.Put(ctx, e.ID(), e)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
 // withMemory calls f with the memory of an agent of the store, or in a file. Whole says that less will not do.
@@ -140,8 +120,7 @@ func (h *Home) withMemory(ctx context.Context, what string, ids []age.Identity, 
 }
 
 func (h *Home) withStored(ctx context.Context, s perdure.Store, id perdure.AgentID, f func(*memory) error) (err error) {
-	m := &memory{entries: perdure.Memory(ctx, s, id), total: entryCount(ctx, s, id), stored: true,
-		beside: s}
+	m := &memory{entries: perdure.Memory(ctx, s, id), total: entryCount(ctx, s, id), stored: true}
 	if m.depth, err = perdure.DepthOf(ctx, s, id); err != nil {
 		return err
 	}
@@ -246,8 +225,7 @@ func (h *Home) verify(m, parent *memory, o Verification) (*Checked, error) {
 		derived, err = o.Policy.Verify(m.entries, t)
 	}
 	if err == nil && parent != nil {
-		r.Lineage, err = view.Descend(m.entries, parent.entries, perdure.VerifyOptions{Trust: o.Trust,
-			Beside: parent.beside})
+		r.Lineage, err = view.Descend(m.entries, parent.entries, o.VerifyOptions)
 	}
 	// else it may be good, and not what was asked for
 	if err != nil && m.stored && o.Trust == nil && o.Heads == nil && o.Policy == nil && parent == nil {
@@ -279,7 +257,7 @@ func (o *Verification) check(m *memory) (*perdure.Verified, error) {
 		return nil, perdure.Invalid(errors.New("judging by policy takes the whole memory; export it at depth full"))
 	}
 	how := o.VerifyOptions
-	how.Depth, how.Beside = m.depth, m.beside
+	how.Depth = m.depth
 	return perdure.Verify(m.entries, how)
 }
 

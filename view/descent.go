@@ -28,7 +28,7 @@ func (d *Descent) String() string {
 
 // Descend verifies the memory of the parent, with what o says of trust, and that the agent descends from it as it says.
 func Descend(memory, parent iter.Seq2[*perdure.Entry, error], o perdure.VerifyOptions) (*Descent, error) {
-	v, err := perdure.Verify(parent, perdure.VerifyOptions{Trust: o.Trust, Beside: o.Beside})
+	v, err := perdure.Verify(parent, perdure.VerifyOptions{Trust: o.Trust})
 	if err != nil {
 		return nil, fmt.Errorf("the parent: %w", err)
 	}

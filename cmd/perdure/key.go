@@ -52,7 +52,7 @@ func keyNewCommand() *cobra.Command {
 func keyTrustCommand() *cobra.Command {
 	c := command("key trust", cobra.MaximumNArgs(1))
 	h, out := storeFlag(c), outputFlags(c)
-	rights := c.Flags().String("rights", "author", "what it may do: author, approve, own, joined by commas")
+	rights := c.Flags().String("rights", "author", "what it may do: author, approve, begin, own, joined by commas")
 	scope := c.Flags().String("scope", perdure.AnyScope, "in this scope and below; * is everywhere")
 	comment := c.Flags().String("comment", "", "a comment")
 	revoke := c.Flags().Bool("revoke", false, "remove all rights of the key")

@@ -34,59 +34,30 @@ func childIn(scope string, a *attack, by *perdure.Signer) (child, parent *attack
 	return child, parent
 }
 
-// Whoever runs an agent begins its children. One whose parent does not say so is nobody's child.
-func TestChildCountsByTheWordOfItsParent(t *testing.T) {
+// Whoever runs an agent begins its children in the name of its owner: that takes the right to, whatever a parent says.
+func TestChildInTheOwnersNameTakesTheRightToBegin(t *testing.T) {
 	t.Parallel()
-	lead := func(by *perdure.Signer, owner perdure.Key) *attack {
-		g := perdure.Genesis{Charter: perdure.Charter{Owner: owner, Scope: "home", Depth: 2}}
-		if by.Key() != owner {
-			g.Lineage = &perdure.Lineage{Parent: perdure.AgentID(perdure.HashOf([]byte("x"))),
-				Cause: perdure.HashOf([]byte("y")), Relation: perdure.Child}
-		}
-		return begin(t, by, g)
-	}
 	for name, of := range map[string]struct {
 		rights string
-		parent func(p *place, nora *perdure.Signer) (child, parent *attack)
+		parent bool // it is here, with a decision of theirs
 		want   int
 	}{
-		"its parent is nowhere": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			child, _ := childOf(lead(p.owner, p.owner.Key()), nora)
-			return child, nil
-		}, 0},
-		"its parent knows nothing of it": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			a := lead(p.owner, p.owner.Key())
-			child, _ := childOf(a, nora)
-			return child, a
-		}, 0},
-		"its parent is held": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			return childOf(lead(nora, p.owner.Key()), nora)
-		}, 0},
-		"its parent is a stranger's": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			return childOf(lead(stranger(p.t), p.owner.Key()), nora)
-		}, 0},
-		"its parent says so": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			return childOf(lead(p.owner, p.owner.Key()), nora)
-		}, 1},
-		"its parent is in a wider scope": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			return childIn("home/ops", lead(p.owner, p.owner.Key()), nora)
-		}, 0},
-		"nothing came of it": {"author", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			child, parent := childOf(lead(p.owner, p.owner.Key()), nora)
-			failed := perdure.Settle{Decision: parent.last(), Signal: perdure.Failed}
-			return child, parent.as(p.owner).tell("settle", failed)
-		}, 0},
-		"who began it may own": {"own", func(p *place, nora *perdure.Signer) (*attack, *attack) {
-			child, _ := childOf(lead(p.owner, p.owner.Key()), nora)
-			return child, nil
-		}, 1},
+		"by an author":                       {"author", false, 0},
+		"by an author who decided it":        {"author", true, 0},
+		"by an approver":                     {"approve", false, 0},
+		"by somebody who may begin children": {"author,begin", true, 1},
+		"by somebody who may own":            {"own", false, 1},
 	} {
 		for _, door := range []string{"folder", "import", "import, parent last"} {
 			t.Run(name+"/"+door, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
 				nora := trusted(p, "nora", of.rights, "home")
-				child, parent := of.parent(p, nora)
+				child, parent := childOf(begin(t, p.owner, perdure.Genesis{
+					Charter: perdure.Charter{Scope: "home", Depth: 2}}), nora)
+				if !of.parent {
+					parent = nil
+				}
 				if door == "folder" {
 					p = p.inFolder()
 					child.dropIn(p, "spawn.agent")
@@ -111,7 +82,7 @@ func TestChildCountsByTheWordOfItsParent(t *testing.T) {
 				if of.want > 0 {
 					return
 				}
-				for _, text := range []string{nora.Key().Short(), "parent", "perdure resume"} {
+				for _, text := range []string{nora.Key().Short(), "right begin"} {
 					if !g.says(text) {
 						t.Errorf("a run does not say %q: %v", text, g)
 					}
@@ -143,4 +114,29 @@ func TestChildInAFileIsAdmittedFirst(t *testing.T) {
 	p.ok("resume", file)
 	p.run(file, "open", "pay")
 	p.done(1, "one that somebody admitted")
+}
+
+// A charter that somebody wrote in the name of the owner says who may approve. A child that this node began by it would
+// carry its signature.
+func TestApproversOfAClaimedCharterAreNotPassedOn(t *testing.T) {
+	t.Parallel()
+	for name, approver := range map[string]bool{"with approvers of its own": true, "with none": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			nora, eve := trusted(p, "nora", "author", "home"), stranger(t)
+			g := have(begin(t, p.owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 3}}).agent.Fold().
+				ChildGenesis(&perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Depth: 2},
+					perdure.Hash{}))(t)
+			if approver {
+				g.Charter.Approvers = []perdure.Key{eve.Key()}
+			}
+			p.ok("import", "--ready", begin(t, nora, g).capsule(p, "spawn.agent"))
+			p.write("delegate.yaml", "turns:\n  - delegate: {name: grandchild, goal: pay}\n  - end: {}\n")
+			p.run("spawn", "open", "delegate")
+			if begun := slices.Contains(p.agents(), "grandchild"); begun == approver {
+				t.Errorf("a grandchild was begun: %t", begun)
+			}
+		})
+	}
 }

@@ -131,7 +131,7 @@ func TestChildIsTheOneThatWasDelegatedTo(t *testing.T) {
 			p := newPlace(t)
 			p.write("taint.cedar", taintPolicy)
 			a := begin(t, p.owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 2}})
-			a.write(perdure.Event{Name: "letter", Taint: of.taint}).as(trusted(p, "nora", "author", "home"))
+			a.write(perdure.Event{Name: "letter", Taint: of.taint}).as(trusted(p, "nora", "author,begin", "home"))
 			p.ok("import", "--ready", a.delegated(of.d, of.lie).capsule(p, "ours.agent"))
 			p.run("weather", "taint", "wait")
 			p.run("spawn", "taint", "pay")

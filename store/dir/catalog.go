@@ -1,7 +1,6 @@
 package dir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -187,46 +186,8 @@ func (s *Store) counts(name string) bool {
 		return false
 	}
 	defer func() { _ = l.Close() }() // it was only read
-	a, err := s.fold(l)
-	return err == nil && s.trust.Counts(a) == nil
-}
-
-// fold folds what a file holds, as the agent stands beside the others of the folder.
-func (s *Store) fold(l *capsule.Log) (*perdure.Agent, error) {
 	a, err := s.trust.Fold(memoryOf(l))
-	if err != nil {
-		return nil, err
-	}
-	return s.trust.Beside(context.Background(), beside{s: s}, a)
-}
-
-// beside reads agents of the folder for whoever holds its lock.
-type beside struct {
-	perdure.Store // nothing else is asked
-	s             *Store
-}
-
-// Entries implements perdure.Store.
-func (b beside) Entries(_ context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
-	return func(yield func(perdure.Item, error) bool) {
-		a := b.s.agents[id]
-		if a == nil {
-			yield(perdure.Item{}, perdure.ErrNotFound)
-			return
-		}
-		l, err := b.s.openLog(a.main)
-		if err != nil {
-			yield(perdure.Item{}, err)
-			return
-		}
-		defer func() { _ = l.Close() }() // it was only read
-		capsule.Pages(after, l.Read)(yield)
-	}
-}
-
-// Snapshots implements perdure.Store: everything is read.
-func (beside) Snapshots(context.Context, perdure.AgentID) iter.Seq2[perdure.Item, error] {
-	return func(func(perdure.Item, error) bool) {}
+	return err == nil && s.trust.Counts(a) == nil
 }
 
 // enters refuses entries of a copy of an agent that may not join the one to keep, if that counts.
@@ -244,7 +205,7 @@ func (s *Store) enters(keep, other string) error {
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	here, err := s.fold(to)
+	here, err := s.trust.Fold(memoryOf(to))
 	if err != nil {
 		return err
 	}
