@@ -125,9 +125,9 @@ func TestApproversOfAClaimedCharterAreNotPassedOn(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			nora, eve := trusted(p, "nora", "author", "home"), stranger(t)
-			g := have(begin(t, p.owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 3}}).agent.Fold().
-				ChildGenesis(&perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Depth: 2},
-					perdure.Hash{}))(t)
+			of := begin(t, p.owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 3}})
+			d := perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Depth: 2}
+			g := have(of.agent.Fold().ChildGenesis(&d, perdure.Hash{}))(t)
 			if approver {
 				g.Charter.Approvers = []perdure.Key{eve.Key()}
 			}
