@@ -94,6 +94,26 @@ func (l *lively) Read(p []byte) (int, error) {
 // key that is pinned, if one is.
 func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
 	*exchange.Receipt, error) {
+	return c.take(ctx, id, entries, perdure.Hash{})
+}
+
+// Vouch has the server sign what it has of an agent, and with it a challenge that nobody has used before: that shows
+// which key it has now. The agent must be there.
+func (c *Client) Vouch(ctx context.Context, id perdure.AgentID, challenge perdure.Hash) (*exchange.Receipt, error) {
+	r, err := c.take(ctx, id, func(func(*perdure.Entry, error) bool) {}, challenge)
+	if err == nil && r.Challenge != challenge {
+		err = fmt.Errorf("%w: receipt: it does not answer the challenge, so it may be an old one; an older version of "+
+			"perdure answers none", perdure.ErrDenied)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// take is Take, with a challenge for the receipt unless it is zero.
+func (c *Client) take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error],
+	challenge perdure.Hash) (*exchange.Receipt, error) {
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
@@ -101,7 +121,11 @@ func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 		_ = w.CloseWithError(err) // it never fails
 		done <- err
 	}()
-	res, _, err := c.send(ctx, http.MethodPost, passedPath(id, "/entries"), EntriesType, r, true)
+	path := passedPath(id, "/entries")
+	if !challenge.IsZero() {
+		path += "?challenge=" + challenge.String()
+	}
+	res, _, err := c.send(ctx, http.MethodPost, path, EntriesType, r, true)
 	_ = r.CloseWithError(io.ErrClosedPipe) // nobody reads any more
 	if own := <-done; own != nil && !errors.Is(own, io.ErrClosedPipe) {
 		if err == nil {

@@ -16,6 +16,9 @@ type Receipt struct {
 	Created bool            `json:"created,omitempty"`
 	Held    string          `json:"held,omitempty"` // why it does not go on there by itself; empty: it may
 	Time    time.Time       `json:"time,omitzero"`
+	// Challenge is what whoever asked for the receipt made up for it: it was signed after that, and for them. Zero:
+	// they made up none.
+	Challenge perdure.Hash `json:"challenge,omitzero"`
 
 	Key       perdure.Key `json:"key,omitzero"` // whose word it is; zero: nobody's, as of a folder
 	Signature []byte      `json:"signature,omitempty"`
@@ -24,6 +27,9 @@ type Receipt struct {
 // digest is what is signed. It begins with a word, so that it is never the name of an entry.
 func (r *Receipt) digest() perdure.Hash {
 	b := []byte("perdure receipt\x00")
+	if !r.Challenge.IsZero() {
+		b = append([]byte("perdure receipt for\x00"), r.Challenge[:]...)
+	}
 	b = append(b, r.Agent[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMilli()))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Entries))

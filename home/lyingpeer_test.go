@@ -258,3 +258,64 @@ func TestASyncByHandGivesNothingOnTheWordOfThePeer(t *testing.T) {
 			l.sent(out), l.sent(in))
 	}
 }
+
+// A seat goes to the node that shows, when it is asked, that it has the key it names: no word of others, and none that
+// it once gave, moves it.
+func TestASeatGoesToWhoeverShowsTheKey(t *testing.T) {
+	t.Parallel()
+	there, err := perdure.GenerateSigner("there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func(r *http.Request) (h perdure.Hash) {
+		_ = h.UnmarshalText([]byte(r.URL.Query().Get("challenge")))
+		return h
+	}
+	other := signs(t)
+	for name, x := range map[string]struct {
+		answer func(*exchange.Receipt, *http.Request)
+		moved  bool
+	}{
+		"another key": {answer: func(r *exchange.Receipt, q *http.Request) {
+			r.Challenge = asked(q)
+			other(r, q)
+		}},
+		"another's name": {answer: func(r *exchange.Receipt, q *http.Request) {
+			r.Challenge = asked(q)
+			other(r, q)
+			r.Key = there.Key()
+		}},
+		"an older word": {answer: func(r *exchange.Receipt, _ *http.Request) { _ = r.Sign(there) }},
+		"the answer to another question": {answer: func(r *exchange.Receipt, _ *http.Request) {
+			r.Challenge = perdure.Hash{9}
+			_ = r.Sign(there)
+		}},
+		"the key": {moved: true, answer: func(r *exchange.Receipt, q *http.Request) {
+			r.Challenge = asked(q)
+			_ = r.Sign(there)
+		}},
+	} {
+		here, n := openDesk(t)
+		for _, key := range []perdure.Key{there.Key(), n.Key.Key()} {
+			if key == n.Key.Key() && x.moved {
+				continue
+			}
+			err := here.Desk.Home.TrustKey(perdure.Trustee{Key: there.Key(), Rights: perdure.MayAuthor, Scope: "home"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := newAgent(t, here, 2)
+			l := &liar{answer: x.answer, node: map[string]any{"name": "l", "key": key, "runs": true, "version": "1"}}
+			which := home.Chosen{Names: []string{id.String()}, Move: true}
+			got := transfer(t, here, l.serve(t).url, which, exchange.Push)
+			a, err := here.Desk.Home.Load(t.Context(), here.Desk.Store, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seat, err := here.Desk.Home.Seated(t.Context(), here.Desk.Store, a)
+			if err != nil || seat.Here == x.moved || (len(got.Failed) == 0) != x.moved {
+				t.Errorf("%s: %+v %v; failed: %+v", name, seat, err, got.Failed)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -67,11 +68,18 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	if err != nil {
 		return s, err
 	}
+	if err := p.shows(ctx, id, to); err != nil {
+		return s, err
+	}
 	if err := l.giveSeat(ctx, id, to); err != nil {
 		return s, err
 	}
 	l.moves = true // this is the one copy that leaves with the seat
 	last, err := exchange.Sync(ctx, l, p, id, exchange.Push)
+	if err == nil && last.Pushed != nil && last.Pushed.Key != to {
+		err = fmt.Errorf("%w: key %s signed for it there, and not %s", perdure.ErrDenied, last.Pushed.Key.Short(),
+			to.Short())
+	}
 	if err != nil {
 		return s, perdure.WithHint(err, "its seat was handed over, and may have arrived: run the same command again, "+
 			"which does no harm; if that never works, look there before you take the seat back (perdure seat take)")
@@ -85,6 +93,24 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 		}
 	}
 	return s, nil
+}
+
+// shows refuses a server that does not show, now, that it has a key: what it says of itself anybody can say, and only
+// whoever has the key can take a seat that is handed over to it.
+func (p *Peer) shows(ctx context.Context, id perdure.AgentID, key perdure.Key) error {
+	var challenge perdure.Hash
+	if _, err := rand.Read(challenge[:]); err != nil {
+		return err
+	}
+	r, err := p.server.Vouch(ctx, id, challenge)
+	if err == nil && r.Key != key {
+		err = fmt.Errorf("%w: key %s signs there", perdure.ErrDenied, r.Key.Short())
+	}
+	if errors.Is(err, perdure.ErrDenied) {
+		err = perdure.WithHint(fmt.Errorf("%s says that its node has key %s, and does not show it, so the seat stays "+
+			"here: %w", p.Called(), key.Short(), err), "see whose server that is: perdure key show says its key there")
+	}
+	return resumable(err)
 }
 
 // heldThere is why an agent does nothing at the other place, as its receipt says or, where nothing was left to push, as

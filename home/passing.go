@@ -22,6 +22,8 @@ import (
 type Local struct {
 	Desk    *Desk
 	Visitor *Visitor
+	// Challenge is signed with the receipt of what the visitor sends; zero: they sent none.
+	Challenge perdure.Hash
 
 	moves  bool    // the agent that passes takes its seat along
 	within *bounds // of what passes by itself; nil: somebody named it
@@ -198,6 +200,7 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 	if err != nil {
 		return nil, err
 	}
+	r.Challenge = l.Challenge
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	return r, r.Sign(key)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -100,8 +101,17 @@ func (s *Server) missing(ctx context.Context, v *home.Visitor, in *struct {
 	}}, nil
 }
 
-func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (*reply[exchange.Receipt], error) {
+func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *struct {
+	Passed
+	Challenge string `query:"challenge" maxLength:"64" doc:"signed with the receipt, so that it can be no older one"`
+}) (*reply[exchange.Receipt], error) {
 	id, err := in.id()
+	here := home.Local{Desk: s.Desk, Visitor: v}
+	if err == nil && in.Challenge != "" {
+		if here.Challenge, err = perdure.ParseHash(in.Challenge); err != nil {
+			err = perdure.Invalid(fmt.Errorf("challenge: %w", err))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +123,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *Passed) (
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	patient := s.patiently(x.w, body)
 	defer s.arrivals.begin(ctx, id.String()+" "+v.ID(), patient)()
-	r, err := home.Local{Desk: s.Desk, Visitor: v}.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
+	r, err := here.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
 		x.refuse() // of what is refused no more is read
 		return nil, err

@@ -21,6 +21,7 @@ type evil struct {
 	claims perdure.Key     // whose key it says that it has
 	names  []string        // agents that have changed there, it says
 	has    bool            // it has a copy of each agent that it is asked about, it says
+	seats  bool            // it takes seats
 
 	mu     sync.Mutex
 	rounds int
@@ -34,7 +35,10 @@ type evil struct {
 func (s *evil) peer(p *place, yaml string) {
 	p.t.Helper()
 	s.heads = map[string][]perdure.Hash{}
-	if s.key = stranger(p.t); s.claims.IsZero() {
+	if s.key == nil {
+		s.key = stranger(p.t)
+	}
+	if s.claims.IsZero() {
 		s.claims = s.key.Key()
 	}
 	web := httptest.NewServer(s)
@@ -61,7 +65,8 @@ func (s *evil) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = agent.UnmarshalText([]byte(id))
 	switch {
 	case r.URL.Path == "/v1/nodes":
-		say(map[string]any{"nodes": []any{map[string]any{"name": "evil", "key": s.claims, "version": "1", "runs": true,
+		say(map[string]any{"nodes": []any{map[string]any{"name": "evil", "key": s.claims, "version": "1",
+			"runs":    s.seats,
 			"place":   perdure.HashOf([]byte("evil")),
 			"capable": map[string]any{"advisors": []string{"", "big"}, "tools": []string{"shell"}}}}})
 	case r.URL.Path == "/v1/exchange":
@@ -80,6 +85,7 @@ func (s *evil) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			receipt.Heads = []perdure.Hash{e.Name}
 		}
 		s.heads[id] = receipt.Heads
+		_ = receipt.Challenge.UnmarshalText([]byte(r.URL.Query().Get("challenge")))
 		_ = receipt.Sign(s.key)
 		say(receipt)
 	default:
@@ -135,6 +141,36 @@ func TestPeerIsSentNothingOnItsWord(t *testing.T) {
 			if want := !strings.Contains(of.yaml, "pull"); bytes.Contains(s.got, []byte("FOR-ALL")) != want {
 				t.Errorf("the peer was sent what is for it: %t, want %t", !want, want)
 			}
+		})
+	}
+}
+
+// A peer says that it has the advisor an agent needs, and that its key is one that counts here. The seat goes to it
+// only if it is.
+func TestPeerTakesNoSeatInTheNameOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		as   func(p *place, author *perdure.Signer) *evil
+		paid int // here, once the agent has what it needs
+	}{
+		"as the victim":           {func(p *place, _ *perdure.Signer) *evil { return &evil{claims: p.owner.Key()} }, 1},
+		"as an author":            {func(_ *place, nora *perdure.Signer) *evil { return &evil{claims: nora.Key()} }, 1},
+		"as itself":               {func(*place, *perdure.Signer) *evil { return new(evil) }, 1},
+		"as an author that it is": {func(_ *place, nora *perdure.Signer) *evil { return &evil{key: nora} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.ok("new", "pay", "--name", "payer", "--advisor", "big")
+			s := of.as(p, trusted(p, "nora", "author", "home"))
+			s.seats = true
+			s.peer(p, "")
+			if !bytes.Contains(s.got, []byte("payer")) {
+				t.Error("the peer was not sent the agent")
+			}
+			p.perdure("run", "payer", "--files", "work", "--program", "sh", "--policy", "open.cedar", "--advisor",
+				"big=script:pay.yaml", "--quiet")
+			p.done(of.paid, "where the agent began")
 		})
 	}
 }
