@@ -22,6 +22,10 @@ func (w *work) logDeeds(ctx context.Context) {
 		case Decision:
 			logDecision(log, &b, w.selected(&b))
 		case Outcome:
+			if act := w.asked(b.Decision); act != nil { // it never began
+				log.Info("denied", "action", deed(act), "why", b.Note)
+				continue
+			}
 			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took",
 				b.Elapsed().Round(time.Millisecond).String())
 		case Event:
@@ -61,6 +65,16 @@ func (w *work) selected(d *Decision) Action {
 	for _, p := range w.base.fold.Proposals {
 		if p.Advice == d.Advice && d.Index < int64(len(p.Actions)) {
 			return p.Actions[d.Index]
+		}
+	}
+	return nil
+}
+
+// asked is the action that a decision asked people about; nil: it did not, or they have approved it.
+func (w *work) asked(decision Hash) Action {
+	for i := range w.base.fold.Asks {
+		if q := &w.base.fold.Asks[i]; q.Decision == decision {
+			return q.Action
 		}
 	}
 	return nil

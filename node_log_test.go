@@ -49,6 +49,22 @@ func TestANodeLogsWhatAgentsDo(t *testing.T) {
 	}
 }
 
+// TestANodeLogsWhatAPersonDenied: that is not performed.
+func TestANodeLogsWhatAPersonDenied(t *testing.T) {
+	t.Parallel()
+	n, _, _, id := asksToPay(t)
+	var log strings.Builder
+	n.Log = slog.New(slog.NewTextHandler(&log, nil))
+	if _, err := n.Deny(t.Context(), id, load(t, n.Store, id).Asks[0].Digest, "no"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, n, id)
+	if got := log.String(); !strings.Contains(got, `action=pay why="refused by a person: no"`) ||
+		!strings.Contains(got, "msg=denied") || strings.Contains(got, "performed") {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
 // TestANodeLogsWhatItLeavesInDoubt, and how that is settled.
 func TestANodeLogsWhatItLeavesInDoubt(t *testing.T) {
 	t.Parallel()

@@ -272,10 +272,10 @@ func (g *repository) write(ctx context.Context, tree, head, message string) (str
 // maxTold is how many lines of each sort a message has.
 const maxTold = 20
 
-// by are the files that ended in one of some states.
+// by are the files that came into one of some states.
 func (r *Report) by(states ...string) (files []string) {
 	for _, c := range r.Changes {
-		if slices.Contains(states, c.Status) {
+		if slices.Contains(states, c.Status) && !c.stays {
 			files = append(files, c.File)
 		}
 	}

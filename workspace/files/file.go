@@ -66,7 +66,7 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 	}
 	if there != nil && r.base != nil && there.text == *r.base && r.incoming == nil && r.outgoing == nil &&
 		s.current[file] != "" && s.current[file] == r.versions {
-		s.report.Files++ // the usual
+		s.same(file, there.text) // the usual
 		return nil
 	}
 	text, versions, ok, err := src.now(ctx)
@@ -83,7 +83,7 @@ func (s *syncing) round(ctx context.Context, file string, r *record) error {
 	case r.base != nil && there.text == *r.base:
 		return s.project(ctx, file, r, src, there, text, versions)
 	case r.base == nil && ok && there.text == text:
-		s.report.Files++
+		s.same(file, text)
 		return s.known(ctx, r, text, versions)
 	}
 	if ok && r.base != nil && s.restored(file, there) {
@@ -245,9 +245,11 @@ func (s *syncing) takeAway(ctx context.Context, file string, r *record, there *c
 // project brings a file that nobody changed up to date.
 func (s *syncing) project(ctx context.Context, file string, r *record, src source, there *content,
 	text, versions string) error {
-	if s.report.Files++; text == there.text {
+	if text == there.text {
+		s.same(file, text)
 		return s.known(ctx, r, text, versions)
 	}
+	s.report.Files++
 	if s.looks {
 		s.add(file, Written, "")
 		return nil

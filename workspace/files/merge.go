@@ -17,6 +17,9 @@ const (
 
 // hasMarks reports whether a text has the marks of a conflict.
 func hasMarks(text string) bool {
+	if !strings.Contains(text, "<<<<<<< ") && !strings.Contains(text, ">>>>>>> ") {
+		return false // as nearly always
+	}
 	return slices.ContainsFunc(split(text), func(line string) bool {
 		return line == markMemory || line == markFile || line == markOne || line == markOther
 	})

@@ -337,7 +337,7 @@ func (p *play) end() {
 	for range 12 {
 		quiet := 0
 		for i := range p.people {
-			if len(p.syncs(i, true).Changes) == 0 {
+			if p.syncs(i, true).still() {
 				quiet++
 			}
 		}

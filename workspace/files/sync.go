@@ -33,10 +33,11 @@ type Change struct {
 	Why    string `json:"why,omitempty"`
 
 	unseen bool   // it is no file at all, so that nobody changed it
+	stays  bool   // nothing was done to it, or in memory: it needs a person as it did before
 	from   string // of a renamed one: its name before
 }
 
-// Report is what a sync did. Files that needed nothing are not in it.
+// Report is what a sync did. Files that needed nothing, and need nobody, are not in it.
 type Report struct {
 	Dir     string   `json:"dir"`
 	Role    string   `json:"role"`
@@ -252,8 +253,8 @@ func (s *syncing) listed(d *workspace.Document) {
 	file, ok := s.plan.fileOf(at)
 	switch {
 	case !ok:
-		s.report.Changes = append(s.report.Changes, Change{d.Path, Refused,
-			"a file of that name would be hidden, or is something else; it is in memory only", true, ""})
+		s.report.Changes = append(s.report.Changes, Change{File: d.Path, Status: Refused,
+			Why: "a file of that name would be hidden, or is something else; it is in memory only", unseen: true})
 	case s.sources[file] != nil: // two memories have it: which counts, reading says
 		s.current[file] = ""
 	default:
@@ -262,7 +263,14 @@ func (s *syncing) listed(d *workspace.Document) {
 }
 
 func (s *syncing) add(file, status, why string) {
-	s.report.Changes = append(s.report.Changes, Change{file, status, why, false, ""})
+	s.report.Changes = append(s.report.Changes, Change{File: file, Status: status, Why: why})
+}
+
+// same counts a file that is in step with memory. Marks that are still in it need a person.
+func (s *syncing) same(file, text string) {
+	if s.report.Files++; hasMarks(text) {
+		s.report.Changes = append(s.report.Changes, Change{File: file, Status: Conflict, Why: marksStay, stays: true})
+	}
 }
 
 // all syncs every file, the pages last: they follow from the others.

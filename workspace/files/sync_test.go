@@ -213,6 +213,9 @@ func TestMarksThatStayAreAConflict(t *testing.T) {
 	if got := did(r, Conflict); !slices.Equal(got, []string{"a.md"}) || r.Err() == nil {
 		t.Errorf("conflicts: %v, %v", r.Changes, r.Err())
 	}
+	if r = p.sync(); !slices.Equal(did(r, Conflict), []string{"a.md"}) || r.Err() == nil {
+		t.Errorf("synced again: %v, %v", r.Changes, r.Err())
+	}
 	p.save("a.md", p.texts()["a.md"]+"more\n")
 	r = p.sync()
 	if got := did(r, Conflict); !slices.Equal(got, []string{"a.md"}) || r.Err() == nil {

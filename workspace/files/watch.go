@@ -98,7 +98,9 @@ func (f *Folder) Watch(ctx context.Context, each func(*Report) error) error {
 
 // idle reports whether a sync did nothing, and says nothing that the one before did not say.
 func (r *Report) idle(last []Change) bool {
-	did := slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Status != Refused && c.Status != Waits })
+	did := slices.ContainsFunc(r.Changes, func(c Change) bool {
+		return c.Status != Refused && c.Status != Waits && !c.stays
+	})
 	return r.Commit == "" && !did && (len(r.Changes) == 0 || slices.Equal(r.Changes, last))
 }
 
