@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
-)
 
-// neverEvent is the event that the agents which CreateAsleep makes wait for. It has no name that anybody sends.
-const neverEvent = "never"
+	"github.com/perdure/perdure/internal/keeper"
+)
 
 // CreateAsleep creates an agent that only keeps what it is told, or returns the one that was created so before: the
 // same genesis by the same key is the same agent, whichever process is first. It sleeps from its first commit on, so
@@ -58,7 +57,7 @@ func (n *Node) asleep(ctx context.Context, genesis *Entry, at Hash) ([]*Entry, *
 	sits, rests := draft, draft
 	sits.Body = Event{Name: "seat-taken", By: n.Key.Name, Notice: SeatTaken{At: at}}
 	rests.Body = Decision{
-		Action:  Sleep{Trigger: On{Event: neverEvent}, Note: "it keeps documents; nothing has to be done"},
+		Action:  Sleep{Trigger: On{Event: keeper.Never}, Note: "it keeps documents; nothing has to be done"},
 		Verdict: Verdict{Answer: Allow, Rules: []string{"runtime.keeps"}},
 	}
 	more, a, err := n.Key.Commit(a, time.Now(), sits, rests)

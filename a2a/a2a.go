@@ -156,18 +156,27 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 	if err != nil {
 		return nil, "", err
 	}
-	trust := s.Node.Trusted()
-	if a, err = s.Desk.Agent(ctx, v, agent.String()); err != nil {
-		return nil, "", wrong(err)
-	}
-	labels := a.Fold().Intent.Labels
-	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who || !ours(a, trust) {
-		return nil, "", a2a.ErrTaskNotFound
+	if a, err = s.own(ctx, v, agent); err != nil {
+		return nil, "", err
 	}
 	if standing, err = s.Desk.Home.Standing(ctx, s.Store, a, time.Now()); err != nil {
 		return nil, "", wrong(err)
 	}
 	return a, standing, nil
+}
+
+// own is an agent that is a task of a visitor.
+func (s *Server) own(ctx context.Context, v *home.Visitor, id perdure.AgentID) (*perdure.Agent, error) {
+	a, err := s.Desk.Agent(ctx, v, id.String())
+	if err != nil {
+		return nil, wrong(err)
+	}
+	labels := a.Fold().Intent.Labels
+	if who := client(v); labels[contextLabel] == "" || who != "" && labels[clientLabel] != who ||
+		!ours(a, s.Node.Trusted()) {
+		return nil, a2a.ErrTaskNotFound
+	}
+	return a, nil
 }
 
 // ours reports whether an agent began with somebody trusted here to own it, and descends from none: a stranger's says
@@ -487,9 +496,6 @@ func (t tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.L
 			continue
 		}
 		one, err := t.s.task(ctx, a2a.TaskID(id), cmp.Or(req.HistoryLength, &none))
-		if errors.Is(err, a2a.ErrTaskNotFound) {
-			res.TotalSize-- // it only says that it is one
-		}
 		if err != nil || req.Status != "" && one.Status.State != req.Status ||
 			req.StatusTimestampAfter != nil && one.Status.Timestamp.Before(*req.StatusTimestampAfter) {
 			continue // one that cannot be read hides no other
@@ -534,7 +540,8 @@ func (tasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequ
 	return nil, a2a.ErrExtendedCardNotConfigured
 }
 
-// ids are the agents that are tasks of whoever asks, of one context or of all, ascending.
+// ids are the agents that are tasks of whoever asks, of one context or of all, ascending. Agents that only say they are
+// tasks, and those that cannot be read, are none.
 func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
 	l, err := view.Lister(s.Store)
 	if err != nil {
@@ -555,7 +562,10 @@ func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.Labels[contextLabel] != "" {
+		if one.Labels[contextLabel] == "" {
+			continue
+		}
+		if _, err := s.own(ctx, v, one.Agent); err == nil {
 			ids = append(ids, one.Agent.String())
 		}
 	}

@@ -17,9 +17,11 @@ import (
 const chatGoal = "talk with the people here, and do what they ask with the tools there are"
 
 // Chat is the home's own chat agent: of those that its key made, or that moved here and are talked to here, the one
-// that was last at work. If there is none, or another is wanted, it is made. Several processes at once make one, unless
-// each wants another; then each gets one with a name of its own.
-func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perdure.AgentID, made bool, err error) {
+// that was last at work. If there is none, or another is wanted, it is made, unless mute says why nobody will say
+// anything to it. Several processes at once make one, unless each wants another; then each gets one with a name of its
+// own.
+func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool, mute error) (id perdure.AgentID, made bool,
+	err error) {
 	n, err := h.Node(ctx, s)
 	if err != nil {
 		return id, false, err
@@ -28,6 +30,9 @@ func (h *Home) Chat(ctx context.Context, s perdure.Store, another bool) (id perd
 		if id, err = h.lastChat(ctx, s, n.Key.Key()); err != nil || !id.IsZero() {
 			return id, false, err
 		}
+	}
+	if mute != nil {
+		return id, false, mute
 	}
 	unlock, err := h.lockChats()
 	if err != nil {

@@ -22,7 +22,7 @@ func TestAHomeHasAChatOfItsOwn(t *testing.T) {
 			return err
 		}
 		chat := func(another, made bool) perdure.AgentID {
-			id, is, err := h.Chat(ctx, s, another)
+			id, is, err := h.Chat(ctx, s, another, nil)
 			if err != nil || is != made {
 				t.Fatalf("made %v, %v; want %v", is, err, made)
 			}

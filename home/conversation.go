@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
+	"github.com/perdure/perdure/workspace"
 )
 
 // Listener is told what happens in a conversation while it happens, one thing at a time.
@@ -88,6 +89,11 @@ func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken
 	}
 	if err := t.gone(a); err != nil {
 		return nil, err
+	}
+	if workspace.Keeps(a.Fold().Intent.Kind) {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s keeps documents, and does not answer",
+			view.Called(a))), "perdure chat --new talks to another agent; perdure doc read and doc write are "+
+			"for documents")
 	}
 	if f := a.Fold(); f.Ended == nil && !t.Follow {
 		if err := Advised(t.Node, f.Intent.Advisor); err != nil {

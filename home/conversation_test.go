@@ -47,7 +47,7 @@ func talking(t *testing.T, turns string, do func(ctx context.Context, h *home.Ho
 		if err != nil {
 			return err
 		}
-		id, _, err := h.Chat(ctx, s, false)
+		id, _, err := h.Chat(ctx, s, false, nil)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func TestNobodyTalksToAnAgentWithoutAnAdvisor(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		id, _, err := h.Chat(ctx, s, false)
+		id, _, err := h.Chat(ctx, s, false, nil)
 		if err != nil {
 			return err
 		}

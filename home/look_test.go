@@ -64,7 +64,7 @@ func TestAConversationIsLookedAtFromSeveralPlaces(t *testing.T) {
 	}
 	h := &home.Home{URL: filepath.Join(dir, "home"), Acts: true}
 	err := h.Use(t.Context(), true, func(ctx context.Context, s perdure.Store) error {
-		id, _, err := h.Chat(ctx, s, false)
+		id, _, err := h.Chat(ctx, s, false, nil)
 		if err != nil {
 			return err
 		}

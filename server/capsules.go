@@ -183,24 +183,28 @@ type stalling struct {
 	done chan struct{} // closed when the transfer is over
 
 	mu      sync.Mutex
-	last    time.Time // when something came
+	since   time.Time // since when a read waits for the sender; zero: none does
 	ended   bool
 	givenUp bool // another transfer takes its place
 }
 
 // patiently reads a body that may take as long as it does.
 func (s *Server) patiently(w http.ResponseWriter, body io.Reader) *stalling {
-	return &stalling{r: body, c: http.NewResponseController(w), wait: s.Limits.ReadStall, last: time.Now()}
+	return &stalling{r: body, c: http.NewResponseController(w), wait: s.Limits.ReadStall}
 }
 
 // begin reports whether a body is at its end; else it may be read from now on.
 func (s *stalling) begin() (ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.givenUp {
-		return s.ended, nil
+	if s.ended {
+		return true, nil
 	}
-	return false, s.until(time.Now().Add(s.wait))
+	if s.givenUp {
+		return false, errGivenUp
+	}
+	s.since = time.Now()
+	return false, s.until(s.since.Add(s.wait))
 }
 
 func (s *stalling) Read(p []byte) (int, error) {
@@ -212,13 +216,13 @@ func (s *stalling) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n > 0 {
-		s.last = time.Now()
-	}
+	s.since = time.Time{}
 	switch {
 	case errors.Is(err, io.EOF): // the connection is watched from here on, and a deadline would cancel the request
 		s.ended = true
 		err = cmp.Or(s.until(time.Time{}), err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.givenUp:
+		err = errGivenUp
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = &home.Error{Kind: home.KindUnavailable, Err: errors.New("nothing more of the capsule came for too long")}
 	}

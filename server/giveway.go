@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/home"
 )
 
-// giveWay is how long a sender may send nothing before another transfer of the same agent, by the same sender, takes
+// giveWay is how long a sender may be waited for before another transfer of the same agent, by the same sender, takes
 // its place: one that vanished without closing its connection is noticed much later.
 const giveWay = time.Second
 
@@ -23,7 +26,7 @@ func (a *arrivals) begin(ctx context.Context, name string, s *stalling) (end fun
 	for range 3 { // it is given up, and ends; then there is room
 		old := a.enter(name, s)
 		if old == nil {
-			break
+			return func() { a.end(name, s) }
 		}
 		select {
 		case <-old.done:
@@ -36,14 +39,18 @@ func (a *arrivals) begin(ctx context.Context, name string, s *stalling) (end fun
 			a.mu.Unlock()
 		}
 	}
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.under[name] == s {
-			delete(a.under, name)
-		}
-		close(s.done)
+	a.enter(name, s)
+	return func() { a.end(name, s) }
+}
+
+// end forgets a transfer.
+func (a *arrivals) end(name string, s *stalling) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.under[name] == s {
+		delete(a.under, name)
 	}
+	close(s.done)
 }
 
 // enter notes a transfer, unless there is one under its name, which it returns.
@@ -60,11 +67,16 @@ func (a *arrivals) enter(name string, s *stalling) *stalling {
 	return nil
 }
 
-// giveUp ends a transfer whose sender is silent. One of which everything came is left alone.
+// errGivenUp ends a transfer in whose place another comes.
+var errGivenUp = &home.Error{Kind: home.KindUnavailable,
+	Err: errors.New("its sender was silent, and has begun another transfer of the agent")}
+
+// giveUp ends a transfer whose sender is silent. One of which everything came is left alone, and so is one that this
+// server is busy with.
 func (s *stalling) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended && time.Since(s.last) >= giveWay {
+	if !s.ended && !s.since.IsZero() && time.Since(s.since) >= giveWay {
 		s.givenUp = true
 		_ = s.until(time.Now()) // else the next read ends it
 	}

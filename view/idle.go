@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/phase"
 )
 
@@ -167,6 +168,9 @@ func (s *speech) pending(p *perdure.Pending) string {
 	case perdure.At, perdure.After:
 		return "until " + s.moment(p.Until)
 	case perdure.On:
+		if t.Event == keeper.Never {
+			return "for good"
+		}
 		if t.Filter != "" {
 			return "for event " + t.Event + " where " + t.Filter
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 	"github.com/perdure/perdure/trace"
 )
 
@@ -479,6 +480,9 @@ func triggerText(t perdure.Trigger) string {
 	case perdure.After:
 		return "for " + (time.Duration(t.Millis) * time.Millisecond).String()
 	case perdure.On:
+		if t.Event == keeper.Never {
+			return "for good"
+		}
 		if t.Filter != "" {
 			return "until event " + t.Event + " where " + t.Filter
 		}

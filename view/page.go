@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 const (
@@ -202,7 +203,7 @@ func (p *page) standing() {
 		}
 		p.row("node", "%s", strings.Join(append([]string{"any with " + p.Needs}, not...), "; "))
 	}
-	if p.Sleep != nil && !p.Person {
+	if p.Sleep != nil && !p.Person && !keeper.Is(p.Intent.Kind) {
 		if on := EventsOf(p.Sleep.Sleep.Trigger); len(on) > 0 {
 			if event, ok := shellWord(on[0]); ok {
 				p.do("wakes", "", "perdure send "+CommandName(p.Name, p.Agent)+" "+event)

@@ -70,7 +70,7 @@ func (t *chat) own(ctx context.Context, s perdure.Store, another bool) (which st
 		}
 	}
 	made := false
-	if t.Agent, made, err = t.Home.Chat(ctx, s, another); err != nil {
+	if t.Agent, made, err = t.Home.Chat(ctx, s, another, term.Mute(t.c.InOrStdin())); err != nil {
 		return "", err
 	}
 	name := home.NameOf(ctx, s, t.Agent)

@@ -12,6 +12,8 @@ const (
 	Workspace = "workspace"
 	// Role is the kind of an agent that stands for a role and keeps its private notes.
 	Role = "role"
+	// Never is the event that such agents wait for, which nobody sends.
+	Never = "never"
 )
 
 // Is reports whether agents of a kind are there for documents alone. Only Node.CreateAsleep makes such agents: one that

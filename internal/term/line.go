@@ -64,6 +64,9 @@ func LineAfter(l view.Line, s Style, head string, width int) string {
 	}
 	seq := fmt.Sprintf("%5d", l.Seq)
 	at := stamp(l.Time.Go().Local(), s.Width)
+	if l.Time == 0 { // the first entry of an agent that is to exist once has no moment
+		at = fmt.Sprintf("%-*s", len(at), "-")
+	}
 	head += fmt.Sprintf("%s  %s  %-8s  %s  ", seq, s.Dim(at), kind, pad)
 	width += len(seq) + 2 + len(at) + 2 + 8 + 2 + 9 + 2
 	return strings.TrimSuffix(folded(head, width, l.Said(), s.Width, leastSaid), "\n")

@@ -1,10 +1,13 @@
 package term
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/perdure/perdure"
 )
 
 // Style decorates text for a terminal. The zero style leaves it as it is.
@@ -41,6 +44,20 @@ func (s Style) Head(text string) string { return s.wrap("1", text) }
 func IsTerminal(v any) bool {
 	f, ok := v.(interface{ Fd() uintptr })
 	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// Mute is why nobody can say anything in a file: it is empty, or the null device. Nil: somebody may.
+func Mute(v any) error {
+	f, ok := v.(*os.File)
+	if !ok || IsTerminal(f) {
+		return nil
+	}
+	is, err := f.Stat()
+	if err != nil || is.Mode()&os.ModeCharDevice == 0 && (!is.Mode().IsRegular() || is.Size() > 0) {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(errors.New("nobody says anything: standard input is empty")),
+		"talk on a terminal, or give what is to be said on standard input")
 }
 
 func (s Style) Dim(text string) string { return s.wrap("2", text) }
