@@ -71,7 +71,8 @@ func (j *journal) close() error {
 	return f.Close()
 }
 
-// exclusive calls f while no other process changes the index or makes files.
+// exclusive calls f while nobody else, in any process, changes the index or makes files. It comes before mu: whoever
+// makes a file reads rows inside of it.
 func (j *journal) exclusive(f func() error) error {
 	if j.looks {
 		return f()
@@ -179,9 +180,9 @@ func (j *journal) byFile() (map[string]row, error) {
 
 // update changes the row of an agent, unless change returns an error.
 func (j *journal) update(id perdure.AgentID, change func(*row) error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	return j.exclusive(func() error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		if err := j.catchUp(); err != nil {
 			return err
 		}
@@ -196,9 +197,9 @@ func (j *journal) update(id perdure.AgentID, change func(*row) error) error {
 
 // note records what was read out of files.
 func (j *journal) note(read []row) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	return j.exclusive(func() error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		if err := j.catchUp(); err != nil {
 			return err
 		}
@@ -270,9 +271,9 @@ func (j *journal) compact() error {
 
 // forget empties the index, but for who holds which agent.
 func (j *journal) forget() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	return j.exclusive(func() error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		if err := j.catchUp(); err != nil {
 			return err
 		}
