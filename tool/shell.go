@@ -183,7 +183,7 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 		}
 		return refused("%s: %v", s.Name, err), nil
 	}
-	err := cmd.Wait()
+	_ = cmd.Wait() // of a command that was done as its time ran out it says only that: the state of the process counts
 	killGroup(cmd)
 	res, dataErr := s.result(cmd, r, stdout, stderr)
 	if dataErr != nil {
@@ -196,8 +196,8 @@ func (s *Shell) run(ctx context.Context, c perdure.Call, argv []string) (perdure
 		}
 		why, late := whyKilled(ctx, limited)
 		return s.killed(res, why, late, r.cutOff(stdout.text(r))+r.cutOff(stderr.text(r)))
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], err)
+	case !cmd.ProcessState.Success():
+		res.Signal, res.Note = perdure.Failed, fmt.Sprintf("%s: %v", argv[0], cmd.ProcessState)
 	}
 	return res, nil
 }

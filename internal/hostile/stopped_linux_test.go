@@ -133,3 +133,36 @@ func (u *underWay) until(what string, is func() bool) {
 		}
 	}
 }
+
+// A command paid and ended in time, while its node stood still. That its time is up when the node goes on changes
+// nothing about how it ended.
+func TestPaymentThatEndedWhileItsNodeStoodStillIsKnown(t *testing.T) {
+	t.Parallel()
+	for range 4 { // which of the two the node learns first is chance
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			pay := "execute: {tool: shell, deadline: " + payDeadline.String() + ", args: {script: " +
+				"\"echo $$ >busy; until [ -e go ]; do sleep 0.01; done; echo paid >>ledger\"}}\n"
+			p.write("twice.yaml", "turns:\n  - "+pay+"    as: first\n  - when: results.first.signal != \"ok\"\n    "+
+				pay+"  - end: {}\n")
+			p.ok("new", "pay", "--name", "bill")
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			t.Cleanup(cancel)
+			u := &underWay{place: p}
+			u.node = p.command(ctx, append([]string{"run", "bill"}, powers("open", "twice")...)...)
+			u.node.Stdout, u.node.Stderr, u.node.WaitDelay = &u.said, &u.said, time.Second
+			must(t, u.node.Start())
+			u.until("somebody begins to pay", func() bool { return p.exists("work", "busy") })
+			must(t, syscall.Kill(u.node.Process.Pid, syscall.SIGSTOP))
+			u.goOn()
+			u.until("it has paid", func() bool { return p.ledger() > 0 })
+			u.late()
+			must(t, syscall.Kill(u.node.Process.Pid, syscall.SIGCONT))
+			if err := u.node.Wait(); err != nil {
+				t.Errorf("%v: %s", err, u.said.String())
+			}
+			p.done(1, "a payment that ended while its node stood still")
+		})
+	}
+}
