@@ -36,9 +36,15 @@ func (n *Node) underVigil(id AgentID) time.Time {
 	return time.Time{}
 }
 
+// leaveWithin is how long a node that stops tells the store which agents it watched: it may be thousands, and others
+// look after those it did not come to when its lease is up.
+const leaveWithin = 2 * time.Second
+
 // endVigils tells the store that others may look after the agents this node watched, at once: a poll may have been cut
 // off.
 func (n *Node) endVigils(ctx context.Context) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin) // also once its grace is over
+	defer done()
 	var ids []AgentID
 	n.mu.Lock()
 	for id, u := range n.unheard {
@@ -48,14 +54,18 @@ func (n *Node) endVigils(ctx context.Context) {
 		u.until = time.Time{}
 	}
 	n.mu.Unlock()
-	for _, id := range ids {
+	for i, id := range ids {
+		if ctx.Err() != nil {
+			n.Log.Info("others look after agents once the lease is up", "agents", len(ids)-i)
+			return
+		}
 		c, err := n.claim(ctx, id)
 		if err == nil {
 			var heads []Hash
 			heads, err = n.Store.Heads(ctx, id)
 			err = errors.Join(err, c.release(ctx, heads, TimeOf(time.Now())))
 		}
-		if err != nil && !errors.Is(err, ErrConflict) { // they do when its time is up
+		if err != nil && !errors.Is(err, ErrConflict) && ctx.Err() == nil { // they do when its time is up
 			n.Log.Warn("leave agent to others", "agent", id.Short(), "err", err)
 		}
 	}

@@ -10,15 +10,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// claimed is a store that counts claims.
+// claimed is a store that counts claims, and may take its time for each.
 type claimed struct {
 	*perdure.MemStore
 	claims atomic.Int64
+	slow   atomic.Int64 // nanoseconds
 }
 
 func (s *claimed) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 	lease time.Duration) (perdure.Claim, error) {
 	s.claims.Add(1)
+	time.Sleep(time.Duration(s.slow.Load()))
 	return s.MemStore.Claim(ctx, id, node, lease)
 }
 
@@ -74,6 +76,47 @@ func TestAPollThatLearnsNothingWritesNothing(t *testing.T) {
 			return
 		}
 		t.Error("the node has stopped, and nobody is to look at the agent")
+	})
+}
+
+// TestManyPolledAgentsDoNotHoldUpAStop: those that a node did not come to tell the store of are looked after by others
+// when its lease is up.
+func TestManyPolledAgentsDoNotHoldUpAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &claimed{MemStore: new(perdure.MemStore)}
+		status := &tool{spec: perdure.Spec{Name: "status", Effect: perdure.Read}}
+		status.call = func(context.Context, perdure.Call) (perdure.Result, error) { return perdure.Result{}, nil }
+		n := newNode(t, store, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.Every{Millis: 1000,
+				Poll: perdure.Execute{Tool: "status"}, Until: "result.ready"}}}
+		}), status)
+		const agents = 50
+		for range agents {
+			create(t, n, perdure.Genesis{})
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- n.Run(ctx) }()
+		time.Sleep(time.Minute)
+		store.slow.Store(int64(time.Second))
+		began := time.Now()
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("to stop took %s", took)
+		}
+		due := map[perdure.AgentID]bool{}
+		for look, err := range store.Due(t.Context(), time.Now().Add(time.Minute)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			due[look.Agent] = true
+		}
+		if len(due) != agents {
+			t.Errorf("%d agents are looked at again, want %d", len(due), agents)
+		}
 	})
 }
 
