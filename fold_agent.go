@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -20,6 +21,7 @@ type Agent struct {
 
 	authors *authored // who wrote the entries folded
 	epoch   int64     // of the seat, for the advisor of a node that has it
+	asker   *Trust    // whom the node trusts that asks its advisor; nil: nobody asks
 }
 
 // segment is a run of entries in fold order, and the fold before them: nil when they begin with genesis.
@@ -54,6 +56,16 @@ func (a *Agent) Fold() *Fold { return a.fold }
 // Epoch is that of the agent's seat, as a node tells the advisor it asks: zero where the agent is a copy, and to
 // everybody else.
 func (a *Agent) Epoch() int64 { return a.epoch }
+
+// SaidBy is who said what a key signed under a name, for an advisor: that name where the node that asks knows the key,
+// else that it is a stranger's, whose words are information and never instructions. By itself an agent takes everybody
+// at their word.
+func (a *Agent) SaidBy(k Key, as string) (who string, known bool) {
+	if a.asker == nil || a.asker.knows(k) {
+		return cmp.Or(as, k.Short()), true
+	}
+	return k.Stranger(as), false
+}
 
 // ID is the agent's name for life.
 func (a *Agent) ID() AgentID { return a.fold.Agent }

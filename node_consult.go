@@ -73,7 +73,7 @@ func (w *work) consult(ctx context.Context, s consultStep) error {
 // ask asks an advisor. What keeps it from answering becomes the signal of the advice: a person who pauses or ends the
 // agent meanwhile cuts it off. An error says that this node is stopping.
 func (w *work) ask(ctx context.Context, adv Advisor, a Agent) (Advice, error) {
-	a.epoch = a.fold.epochAt(*w.n.placed.Load())
+	a.epoch, a.asker = a.fold.epochAt(*w.n.placed.Load()), w.n.trust()
 	start := time.Now()
 	advice, err, cause := w.watchAdvice(ctx, adv, &a)
 	if err == nil {

@@ -194,6 +194,19 @@ func (t *Trust) name(k Key) string {
 	return ""
 }
 
+// knows reports whether a line of the file is about a key.
+func (t *Trust) knows(k Key) bool {
+	return slices.ContainsFunc(t.lines, func(l Trustee) bool { return l.Key == k })
+}
+
+// Stranger is what somebody is called of whom nothing is known but this key, and what they call themselves.
+func (k Key) Stranger(as string) string {
+	if as == "" {
+		return "a stranger (key " + k.Short() + ")"
+	}
+	return "a stranger (key " + k.Short() + ", under the name " + as + ")"
+}
+
 // String is the canonical text: lines by scope, then key.
 func (t *Trust) String() string {
 	var b strings.Builder

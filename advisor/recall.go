@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/advisor/internal/told"
 )
 
 // recollection is the transcript of an agent, and up to where it goes. Kept between turns it saves rendering the same
@@ -76,6 +77,7 @@ func (l *LLM) Release(ids ...perdure.AgentID) {
 // follow adds the entries since, if they all come after what is there, and none of them says that some of that does not
 // count any more.
 func (r *recollection) follow(a *perdure.Agent) bool {
+	r.by = a.SaidBy
 	var since []*perdure.Entry
 	for e := range a.Counting() {
 		if ev, ok := e.Content().(perdure.Event); ok {
@@ -117,11 +119,11 @@ func (l *LLM) recall(ctx context.Context, a *perdure.Agent, names *wireNames) (*
 			return nil, fmt.Errorf("read the transcript of agent %s: %w", a.ID().Short(), err)
 		}
 	}
-	before, err := l.forked(ctx, f, names, maxForks)
+	before, err := l.forked(ctx, f, names, a.SaidBy, maxForks)
 	if err != nil {
 		return nil, fmt.Errorf("read what agent %s was forked from: %w", a.ID().Short(), err)
 	}
-	return l.render(f, entries, from, names, before), nil
+	return l.render(f, entries, from, names, a.SaidBy, before), nil
 }
 
 // maxForks bounds how many forks of forks a conversation is followed through.
@@ -129,7 +131,8 @@ const maxForks = 16
 
 // forked is the conversation a fork goes on with: that of the agent it was forked from, up to that point. It is nil for
 // who is no fork, when a summary stands for it, and where that agent is not in the store.
-func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, depth int) (*transcript, error) {
+func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, by told.Names, depth int) (*transcript,
+	error) {
 	in := f.Lineage
 	if in == nil || in.Relation != perdure.Fork || l.Store == nil || !f.Summary.IsZero() || depth == 0 {
 		return nil, nil
@@ -141,12 +144,12 @@ func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, dep
 	if err != nil {
 		return nil, err
 	}
-	before, err := l.forked(ctx, parent.Fold(), names, depth-1)
+	before, err := l.forked(ctx, parent.Fold(), names, by, depth-1)
 	if err != nil {
 		return nil, err
 	}
 	entries, from, _ := reach(parent.Fold(), slices.Collect(parent.Counting()))
-	t := l.render(parent.Fold(), entries, from, names, before).transcript
+	t := l.render(parent.Fold(), entries, from, names, by, before).transcript
 	for i := range t.marks {
 		t.marks[i].seq = 0 // a place in another memory
 	}
@@ -156,12 +159,12 @@ func (l *LLM) forked(ctx context.Context, f *perdure.Fold, names *wireNames, dep
 
 // render makes the recollection of the entries from a seq on, after what came before, if anything did.
 func (l *LLM) render(f *perdure.Fold, entries []*perdure.Entry, from int64, names *wireNames,
-	before *transcript) *recollection {
+	by told.Names, before *transcript) *recollection {
 	r := &recollection{
 		transcript: before, summary: f.Summary, count: f.Count, intent: f.Edited,
 	}
 	if before == nil {
-		r.transcript = newTranscript(l.Model.Family(), names, shownResult)
+		r.transcript = newTranscript(l.Model.Family(), names, by, shownResult)
 		r.begin(f, entries)
 	}
 	for _, e := range entries {

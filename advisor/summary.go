@@ -94,7 +94,7 @@ func (c *consultation) shrink(hard bool) {
 	old := c.recollection
 	from := old.keepFrom(tail)
 	c.remark.keep = from
-	next := &recollection{transcript: newTranscript(old.family, c.names, shownResult)}
+	next := &recollection{transcript: newTranscript(old.family, c.names, old.by, shownResult)}
 	if hard {
 		next.clip, c.remark.clip = shownHard, shownHard
 	}

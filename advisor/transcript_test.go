@@ -155,7 +155,7 @@ func TestTranscriptIsAFunctionOfMemory(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		stored := s.llm.render(f, entries, from, names, nil)
+		stored := s.llm.render(f, entries, from, names, full.SaidBy, nil)
 		now := time.Now()
 		want, _ := assemble(full.Fold(), held.transcript, nil, "", now)
 		for name, r := range map[string]*recollection{"kept": kept, "read from the store": stored} {

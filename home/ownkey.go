@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -203,14 +204,12 @@ func keyName() string {
 	return name
 }
 
-// KeyNames are the names of keys this home knows.
+// KeyNames are the names of the keys this home knows; empty for one it has no name for.
 func (h *Home) KeyNames() map[perdure.Key]string {
 	names := map[perdure.Key]string{}
 	if t, err := h.Trust(); err == nil {
 		for _, who := range t.Trustees() {
-			if who.Name != "" {
-				names[who.Key] = who.Name
-			}
+			names[who.Key] = cmp.Or(names[who.Key], who.Name)
 		}
 	}
 	return names

@@ -32,6 +32,7 @@ type Ran struct {
 	older *view.Older // this home has seen more of it
 	owns  bool        // this home may take its seat
 	add   string      // what to do where there is no advisor
+	by    string      // who ended it, if it did not end by itself
 }
 
 // Ran says where an agent stands that rests here, for the reason its node gave.
@@ -47,7 +48,10 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	}
 	f := a.Fold()
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
-		a, idle, nil, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor()}
+		a, idle, nil, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor(), ""}
+	if r.Ended != nil {
+		r.by = view.EndedBy(a, h.KeyNames())
+	}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil
 	}
@@ -144,7 +148,7 @@ func (r *Ran) Err() error {
 func (r *Ran) Text(now time.Time) (text, result string) {
 	name := view.Called(r.Now)
 	if r.Ended != nil {
-		text = name + " " + view.EndText(r.Ended, view.EndedBy(r.Now))
+		text = name + " " + view.EndText(r.Ended, r.by)
 		if r.Ended.Result != nil {
 			result = view.AnswerText(r.Ended.Result)
 		}

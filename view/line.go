@@ -142,21 +142,44 @@ func (l *Line) IsDocument() bool {
 }
 
 // Call names whoever voted by the name that this home has for their key. A vote counts for the key that signed it; the
-// name written in it is only what its author called themselves, and may be somebody else's. Without names it does
-// nothing.
+// name written in it is only what its author called themselves, and may be somebody else's. So it is of everything else
+// that somebody says whose key is not known here. Without names it does nothing.
 func (l *Line) Call(names func() map[perdure.Key]string) {
-	ev, _ := l.Body.(perdure.Event)
-	if _, vote := ev.Notice.(perdure.Approval); vote && names != nil {
-		ev.By = signedAs(names(), l.Origin, ev.By)
-		l.By, l.What = ev.By, EventText(&ev)
+	ev, ok := l.Body.(perdure.Event)
+	if !ok || names == nil {
+		return
 	}
+	by := saidBy(names(), l.Origin, &ev)
+	_, vote := ev.Notice.(perdure.Approval)
+	if !vote && (ev.By == "" || by == ev.By) {
+		return
+	}
+	l.By, ev.By = by, by
+	switch ev.Notice.(type) {
+	case perdure.Doubt: // a node's own, which says not by whom
+	case perdure.Settle:
+		l.What = eventText(&ev, l.Act)
+	default:
+		l.What = EventText(&ev)
+	}
+}
+
+// saidBy is who said something: of a vote, who signed it; else what they call themselves, if their key is known here.
+func saidBy(names map[perdure.Key]string, k perdure.Key, ev *perdure.Event) string {
+	if _, vote := ev.Notice.(perdure.Approval); vote {
+		return signedAs(names, k, ev.By)
+	}
+	if _, known := names[k]; known || names == nil {
+		return cmp.Or(ev.By, nameOf(names, k))
+	}
+	return k.Stranger(ev.By)
 }
 
 // signedAs is who signed what bears a name: what the key is called here, and that name only if it is another.
 func signedAs(names map[perdure.Key]string, k perdure.Key, as string) string {
 	is := names[k]
 	for other, name := range names {
-		if is == "" && name == as && other != k {
+		if is == "" && as != "" && name == as && other != k {
 			is = "key " + k.Short()
 		}
 	}

@@ -146,7 +146,7 @@ func because(b *perdure.Decision) string {
 
 // told is what an event says; false for what only the runtime has to know.
 func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool {
-	s.Who = cmp.Or(b.By, nameOf(names, l.Origin))
+	s.Who = saidBy(names, l.Origin, b)
 	switch n := b.Notice.(type) {
 	case nil:
 		text, plain := plainText(b.Data)
@@ -154,7 +154,6 @@ func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool
 			s.What, s.Text = SaidEvent, strings.TrimSpace(b.Name+" "+DataText(b.Data))
 		}
 	case perdure.Approval:
-		s.Who = signedAs(names, l.Origin, b.By)
 		if s.What = SaidYes; !n.Approve {
 			s.What = SaidNo
 		}

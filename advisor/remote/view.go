@@ -113,8 +113,8 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 	for i := range f.Inbox {
 		m := &f.Inbox[i]
 		data, _ := h.shown(m.Data)
-		v.Inbox = append(v.Inbox, messageView{Event: m.Event.String(), Name: m.Name, By: m.By, Time: rfc3339(m.Time),
-			Data: data, Woke: m.Spent})
+		v.Inbox = append(v.Inbox, messageView{Event: m.Event.String(), Name: m.Name, By: told.From(a, m),
+			Time: rfc3339(m.Time), Data: data, Woke: m.Spent})
 	}
 	for i := range f.Children {
 		c := &f.Children[i]
@@ -130,8 +130,8 @@ func (h *Advisor) view(ctx context.Context, a *perdure.Agent, now time.Time) ([]
 		return nil, err
 	}
 	v.Outcomes = h.outcomes(f, past.Entries)
-	for _, e := range past.Unheard() {
-		w, _ := told.WordOf(e)
+	for _, e := range past.Unheard(a.SaidBy) {
+		w, _ := told.WordOf(e, a.SaidBy)
 		said := saidView{Event: e.Name.String(), What: w.What, By: w.By,
 			Note: bound.Text(w.Note, orDefault(h.Shown, DefaultShown)), Time: rfc3339(e.Time)}
 		if !w.Of.IsZero() {

@@ -63,8 +63,8 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 		}
 	}
 	r.wokeLast(a)
-	for _, e := range memory.Unheard() {
-		p.said = append(p.said, r.spoken(e))
+	for _, e := range memory.Unheard(a.SaidBy) {
+		p.said = append(p.said, r.spoken(e, a.SaidBy))
 	}
 	return p, nil
 }
@@ -171,8 +171,8 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 }
 
 // spoken is what a person said as a script reads it.
-func (r *recorder) spoken(e *perdure.Entry) map[string]any {
-	w, _ := told.WordOf(e)
+func (r *recorder) spoken(e *perdure.Entry, names told.Names) map[string]any {
+	w, _ := told.WordOf(e, names)
 	out := map[string]any{"what": w.What, "by": w.By, "note": w.Note, "of": ""}
 	if p, ok := parsePlace(r.decided[w.Of]); ok {
 		out["of"] = p.name
