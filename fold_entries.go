@@ -253,6 +253,9 @@ func (m named) past(names ...Hash) []*Entry {
 	return past
 }
 
+// has reports whether an entry is one of them.
+func (m named) has(e *Entry) bool { return m[e.Name] != nil }
+
 // sorted is entries in fold order, each once.
 func sorted(entries []*Entry) []*Entry {
 	out := slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int {

@@ -72,6 +72,8 @@ const (
 	// maxAuthors bounds the authors of one memory that are told apart. A memory of more does not count anywhere: no
 	// agent has that many nodes and people, and each entry is held against all of them.
 	maxAuthors = 256
+	// maxTaken bounds the snapshots of different branches, with bodies missing before them, that one is held against.
+	maxTaken = 16
 	// maxSeats bounds the claims on the seat that stand beside each other (frozen): two are a dispute already.
 	maxSeats = 16
 	// maxActs bounds the bound effects that are compared with those of other branches, one by one: what lies further

@@ -221,18 +221,19 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 		v.a = resumed
 	}
 	m := byName(all)
-	var taken *Entry // the last snapshot with bodies missing before it
+	var taken []*Entry // the last snapshots with bodies missing before them that none of them has seen
 	for _, e := range all {
 		if e.Kind != KindSnapshot || e.content == nil {
 			continue
 		}
 		past := m.past(e.Parents...)
 		if slices.ContainsFunc(past, bodiless) {
-			derived, err := v.fromLast(taken, past, e)
+			derived, err := agrees(taken, past, e)
 			if err != nil {
 				return err
 			}
-			taken = e
+			taken = append(slices.DeleteFunc(taken, byName(past).has), e)
+			taken = taken[max(0, len(taken)-maxTaken):]
 			if derived {
 				v.Snapshots++
 			} else {
@@ -252,21 +253,34 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 	return nil
 }
 
-// fromLast holds a snapshot against what the one taken before it comes to, if everything since is there. Only the first
-// of a run stands on the word of its author.
-func (v *verifier) fromLast(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) {
-	if taken == nil || !slices.Contains(past, taken) {
-		return false, nil
+// agrees holds a snapshot against what those taken before it come to, and reports whether one of them does. Only the
+// first of a run stands on the word of its author, and none against the word of another.
+func agrees(taken, past []*Entry, e *Entry) (derived bool, err error) {
+	for _, s := range taken {
+		is, err := fromTaken(s, past, e)
+		if err != nil {
+			return false, err
+		}
+		derived = derived || is
 	}
-	seen := map[Hash]bool{}
-	for _, p := range byName(past).past(taken.Name) {
-		seen[p.Name] = true
+	return derived, nil
+}
+
+// fromTaken holds a snapshot against what another comes to, if that has seen nothing else, and everything since is
+// there.
+func fromTaken(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) {
+	m, from, begin := byName(past), []Hash{taken.Name}, FromSnapshot
+	if m[taken.Name] == nil {
+		from, begin = taken.Parents, beforeSnapshot
+		if slices.ContainsFunc(from, func(p Hash) bool { return m[p] == nil }) {
+			return false, nil
+		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(past), func(p *Entry) bool { return seen[p.Name] })
+	rest := slices.DeleteFunc(slices.Clone(past), byName(m.past(from...)).has)
 	if slices.ContainsFunc(rest, bodiless) {
 		return false, nil
 	}
-	a, err := FromSnapshot(taken)
+	a, err := begin(taken)
 	if err != nil {
 		return false, err
 	}

@@ -399,6 +399,13 @@ func rejectedFolds() ([]*vector, error) {
 	}
 	out = append(out, binaryVector("memory-forged-gone", "memory", m,
 		"the snapshot says of what it leaves out that it was longer").refused("snapshot.fold"))
+	contrary, err := contrarySnapshots()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, binaryVector("memory-forged-beside", "memory", contrary,
+		"two snapshots of different branches stand for a body that is gone, and contradict each other").
+		refused("snapshot.fold"))
 	for _, v := range []struct {
 		name, why, predicate string
 		of                   *perdure.Agent
@@ -415,6 +422,29 @@ func rejectedFolds() ([]*vector, error) {
 		out = append(out, binaryVector("body-snapshot-"+v.name, "entry", e, v.why).refused(v.predicate))
 	}
 	return out, nil
+}
+
+// contrarySnapshots is a memory in which a body is gone: a snapshot beside the line grants what the one on it does not.
+func contrarySnapshots() ([]byte, error) {
+	l := begin(bare())
+	l.write(1, perdure.Event{Name: "one"})
+	beside := l.fork()
+	if l.err == nil {
+		forged := *l.a.Fold()
+		forged.Granted.Calls = 7_777_777
+		beside.write(1, perdure.Snapshot{Fold: forged})
+	}
+	l.write(1, perdure.Event{Name: "two"})
+	if l.err == nil {
+		l.write(1, perdure.Snapshot{Fold: *l.a.Fold()})
+	}
+	if err := firstError(l.err, beside.err); err != nil {
+		return nil, err
+	}
+	all := append(slices.Clone(l.entries), beside.entries[len(beside.entries)-1])
+	slices.SortFunc(all, func(a, b *perdure.Entry) int { return a.Position().Compare(b.Position()) })
+	all[1] = all[1].Drop()
+	return memoryOf(all)
 }
 
 // snapshotOf is a snapshot entry of a fold that no agent has.
