@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"fmt"
 	"hash/crc32"
 
 	"github.com/perdure/perdure"
@@ -37,7 +38,11 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 	if im.names == nil || im.sick != nil {
 		return ailing, nil
 	}
+	there := map[short]bool{}
 	for item, err := range im.s.Entries(im.ctx, id, 0) {
+		if err == nil && im.here == perdure.Full {
+			err = linked(item.Entry, there)
+		}
 		if err == nil {
 			if sum, both := im.names[short(item.Name[:16])]; both && item.Signature != nil &&
 				sum != crc32.ChecksumIEEE(item.Signature) {
@@ -50,6 +55,17 @@ func (im *importing) examine(id perdure.AgentID) (ailing bool, err error) {
 		}
 	}
 	return ailing, nil
+}
+
+// linked says that what an entry is written on is lost. There is what came before it, and then the entry, too.
+func linked(e *perdure.Entry, there map[short]bool) error {
+	for _, p := range e.Parents {
+		if !there[short(p[:16])] {
+			return fmt.Errorf("entry %s is lost, on which %s is written", p.Short(), e.Name.Short())
+		}
+	}
+	there[short(e.Name[:16])] = true
+	return nil
 }
 
 // ailmentOf finds what is known of a damaged agent. An agent of which nothing can be used may be known by an id that is

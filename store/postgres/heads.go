@@ -67,9 +67,12 @@ type heads struct {
 	due   perdure.Time // of the last that became one
 }
 
+// newHeads is those of an agent that has none yet.
+func newHeads() *heads { return &heads{known: map[perdure.Hash]bool{}, fresh: map[perdure.Hash]bool{}} }
+
 // readHeads reads the column.
 func readHeads(column []byte) (*heads, error) {
-	h := &heads{known: map[perdure.Hash]bool{}, fresh: map[perdure.Hash]bool{}}
+	h := newHeads()
 	if len(column) == 8+hashSize {
 		h.wide, h.count, h.sum = true, int64(binary.BigEndian.Uint64(column)), perdure.Hash(column[8:])
 		return h, nil

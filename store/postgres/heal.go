@@ -78,7 +78,7 @@ func (x *transaction) salvage(ctx context.Context) (out []*perdure.Entry, faults
 	}
 	for from, more := int64(0), true; more; {
 		var rows []row
-		if rows, more, err = x.s.page(ctx, x.tx, x.key, from); err != nil {
+		if rows, _, more, err = x.s.page(ctx, x.tx, x.key, from); err != nil {
 			return nil, 0, err
 		}
 		for _, r := range rows {

@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/enginetest"
 )
 
@@ -18,4 +21,42 @@ func TestDamagedAgentsAreHealed(t *testing.T) {
 		_, err := s.pool.Exec(t.Context(), s.sql(text), id[:])
 		return err
 	}, errRow)
+}
+
+// TestLostRowsAreNoticedAndHealed removes rows behind the store: the memory is refused, and the import of a good copy
+// brings back what was lost.
+func TestLostRowsAreNoticedAndHealed(t *testing.T) {
+	needServer(t)
+	s := open(t, urlAt(t.Name()), Options{})
+	for what, rows := range map[string]string{"first": "OFFSET 0 LIMIT 1", "middle": "OFFSET 3 LIMIT 1",
+		"last": "OFFSET 5 LIMIT 1", "all": ""} {
+		w, _ := enginetest.Grown(t, s)
+		id := w.Agent.ID()
+		var good bytes.Buffer
+		if _, err := capsule.Export(t.Context(), &good, s, id, capsule.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text := "DELETE FROM ~log WHERE pos IN (SELECT pos FROM ~log " +
+			"WHERE agent=(SELECT key FROM ~agents WHERE id=$1) ORDER BY pos " + rows + ")"
+		if _, err := s.pool.Exec(t.Context(), s.sql(text), id[:]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := perdure.FoldEntries(perdure.Memory(t.Context(), s, id)); !errors.Is(err, errLost) {
+			t.Errorf("%s: its memory says %v", what, err)
+		}
+		if _, err := perdure.Load(t.Context(), s, id); !errors.Is(err, errLost) {
+			t.Errorf("%s: load says %v", what, err)
+		}
+		a, err := capsule.Import(t.Context(), s, bytes.NewReader(good.Bytes()), capsule.ImportOptions{Anyone: true})
+		if err != nil || a.Relation != capsule.Mended {
+			t.Fatalf("%s: import: %+v, %v", what, a, err)
+		}
+		w.Kept(t, s)
+		if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+			t.Errorf("%s: ailing after all: %v, %v", what, ill, err)
+		}
+		if err := w.Write(t.Context(), t, s); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

@@ -134,9 +134,7 @@ func (x *transaction) clear(ctx context.Context) (err error) {
 		}
 	}
 	x.indexed = 0
-	if x.heads, err = readHeads(nil); err != nil {
-		return err
-	}
+	x.heads = newHeads()
 	return x.exec(ctx, "UPDATE ~agents SET heads='', indexed=0 WHERE key=$1", x.key)
 }
 

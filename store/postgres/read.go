@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,20 +26,25 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 	return func(yield func(perdure.Item, error) bool) {
 		after := max(after, 0)
 		from, key := int64(after)>>cursorBits, int64(0) // the row of the cursor itself may hold more
+		read := reading{from: after}
 		for more := true; more; {
 			var rows []row
+			var now moment
 			err := s.try(ctx, func(ctx context.Context) (err error) {
 				if key == 0 {
 					if key, err = s.keyOf(ctx, s.pool, id); err != nil {
 						return err
 					}
 				}
-				rows, more, err = s.page(ctx, s.pool, key, from)
+				rows, now, more, err = s.page(ctx, s.pool, key, from)
 				return err
 			})
 			var items []perdure.Item
 			if err == nil {
-				items, err = s.items(id, rows, after)
+				items, err = s.items(id, rows, after, &read)
+			}
+			if err == nil && !more {
+				err = read.complete(now)
 			}
 			if err != nil {
 				yield(perdure.Item{}, fmt.Errorf("read agent %s: %w", id.Short(), err))
@@ -57,37 +63,87 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 	}
 }
 
-// pageText reads rows, as many as go into a page. What is beyond is not even taken out of where the server keeps long
-// values.
-const pageText = `SELECT pos, names, data, snaps FROM (
+// reading is what rows that were read one after the other come to.
+type reading struct {
+	from        perdure.Cursor
+	heads       *heads // of a memory that is read from its beginning
+	first, last *perdure.Entry
+}
+
+// add takes in the next entry.
+func (r *reading) add(e *perdure.Entry) {
+	if r.last = e; r.from > 0 {
+		return
+	}
+	if r.first == nil {
+		r.first, r.heads = e, newHeads()
+	}
+	r.heads.step(e)
+}
+
+// complete says that rows are missing if what was read does not come to the heads of the moment, or does not begin as a
+// memory does.
+func (r *reading) complete(now moment) error {
+	switch {
+	case now.heads == nil: // it is not there any more
+		return nil
+	case r.from == 0:
+		if r.first == nil || !now.part && len(r.first.Parents) > 0 ||
+			!bytes.Equal(now.heads, headsColumn(r.heads.few)) {
+			return errLost
+		}
+		return nil
+	}
+	h, err := readHeads(now.heads)
+	if err == nil && r.last != nil && !h.wide && !h.has(r.last.Name) { // nothing is written on what came last
+		err = errLost
+	}
+	return err
+}
+
+// moment is what the row of an agent said when a page was read.
+type moment struct {
+	heads []byte
+	part  bool // only the end of the memory is here
+}
+
+// pageText reads rows, as many as go into a page, and what the row of the agent says. What is beyond is not even taken
+// out of where the server keeps long values.
+const pageText = `SELECT a.heads, a.depth IS NOT NULL, pos, names, data, snaps FROM ~agents a LEFT JOIN (
 	SELECT pos, names, data, snaps, sum(octet_length(data)) OVER (ORDER BY pos) - octet_length(data) AS before FROM (
 		SELECT pos, names, data, snaps FROM ~log WHERE agent=$1 AND pos>=$2 ORDER BY pos LIMIT $3) few) page
-	WHERE before<$4 ORDER BY pos`
+	ON before<$4 WHERE a.key=$1 ORDER BY pos`
 
 // page reads the next rows of an agent, and reports whether there may be more.
-func (s *Store) page(ctx context.Context, q queryer, key, from int64) (rows []row, more bool, err error) {
+func (s *Store) page(ctx context.Context, q queryer, key, from int64) (rows []row, now moment, more bool, err error) {
 	found, err := q.Query(ctx, s.sql(pageText), key, from, pageRows, pageBytes)
 	if err != nil {
-		return nil, false, err
+		return nil, now, false, err
 	}
 	size := 0
 	err = each(found, func(f pgx.Rows) error {
 		var r row
-		err := f.Scan(&r.pos, &r.names, &r.data, &r.snaps)
-		rows, size = append(rows, r), size+len(r.data)
+		var pos *int64 // none, where there are no rows
+		err := f.Scan(&now.heads, &now.part, &pos, &r.names, &r.data, &r.snaps)
+		if err == nil && pos != nil {
+			r.pos = *pos
+			rows, size = append(rows, r), size+len(r.data)
+		}
 		return err
 	})
-	return rows, len(rows) == pageRows || size >= pageBytes, err
+	return rows, now, len(rows) == pageRows || size >= pageBytes, err
 }
 
 // items are the entries of rows after a cursor.
-func (s *Store) items(id perdure.AgentID, rows []row, after perdure.Cursor) (out []perdure.Item, err error) {
+func (s *Store) items(id perdure.AgentID, rows []row, after perdure.Cursor, read *reading) (out []perdure.Item,
+	err error) {
 	for _, r := range rows {
 		entries, err := r.entries(id, s.limits)
 		if err != nil {
 			return nil, err
 		}
 		for i, e := range entries {
+			read.add(e)
 			if at := cursor(r.pos, i); at > after {
 				out = append(out, perdure.Item{Entry: e, Cursor: at})
 			}

@@ -81,13 +81,11 @@ func (x *transaction) reindex(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if x.heads, err = readHeads(nil); err != nil {
-		return err
-	}
+	x.heads = newHeads()
 	names := map[perdure.Hash]perdure.Time{} // of the heads
 	for from, more := int64(0), true; more; {
 		var rows []row
-		if rows, more, err = x.s.page(ctx, x.tx, x.key, from); err != nil {
+		if rows, _, more, err = x.s.page(ctx, x.tx, x.key, from); err != nil {
 			return err
 		}
 		for _, r := range rows {

@@ -34,6 +34,11 @@ var errRow = errors.New(
 	"a row is not what was written: run `perdure doctor --repair`, or import a good copy of the agent",
 )
 
+// errLost says that rows are missing.
+var errLost = errors.New(
+	"rows of it are missing: run `perdure doctor --repair`, or import a good copy of the agent",
+)
+
 // row is a row of the log.
 type row struct {
 	pos         int64
