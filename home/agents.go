@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/view"
 )
 
@@ -104,6 +105,7 @@ func (n Near) Show(ctx context.Context, arg string, how Screen) (*Glance, error)
 	out := &Glance{brief: how.Brief}
 	err := n.Point(ctx, arg, func(ctx context.Context, s perdure.Store, p *Point) (err error) {
 		out.Summary, out.now, err = n.Summary(ctx, s, p)
+		unseal(n.Vault(), out.Waits)
 		return err
 	})
 	return out, err
@@ -145,9 +147,17 @@ func DiffOf(from, to *Point) *Diff {
 func (n Near) Inbox(ctx context.Context) (found []view.Wait, faults error, err error) {
 	err = n.Use(ctx, false, func(ctx context.Context, s perdure.Store) (err error) {
 		found, faults, err = n.Home.Inbox(ctx, s, time.Now())
+		unseal(n.Vault(), found)
 		return err
 	})
 	return found, faults, err
+}
+
+// unseal has the people of a home see opened what they are asked about.
+func unseal(v seal.Vault, waits []view.Wait) {
+	for i := range waits {
+		waits[i].Unseal(v)
+	}
 }
 
 // Tell tells an agent something by this home's key, and says how it stands then.

@@ -279,6 +279,7 @@ func (x Voting) say(ctx context.Context, _ *Home, n *perdure.Node, a *perdure.Ag
 	if r.About, err = asked(ctx, n, a, q); err != nil {
 		return nil, err
 	}
+	r.About.Unseal(n.Vault)
 	if x.See != nil {
 		if err := x.See(r.About); err != nil {
 			return nil, err

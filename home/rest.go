@@ -196,6 +196,7 @@ func Approvable(n *perdure.Node, a *perdure.Agent, waits []view.Wait) (found []*
 	for i := range waits {
 		if w := &waits[i]; w.Kind == view.WaitApproval {
 			if _, err := n.Votable(a, w.Digest, true); err == nil {
+				w.Unseal(n.Vault)
 				found = append(found, w)
 			}
 		}

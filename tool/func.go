@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -67,6 +68,9 @@ func (t *typed[Args]) Call(ctx context.Context, c perdure.Call) (perdure.Result,
 	err := t.schema.decode(c.Args, &args)
 	if err == nil {
 		err = t.clean.check(c.Args)
+		if err != nil && c.Opened != nil { // the form that is wanted is as much about somebody as what was sealed
+			err = errors.New("what was sealed is not in its clean form")
+		}
 	}
 	if err != nil {
 		return refused("arguments of %s: %v", t.spec.Name, err), nil

@@ -235,7 +235,7 @@ func (p *page) persons() {
 		w := &p.Waits[i]
 		what := w.Head()
 		if p.brief && w.Action != nil {
-			what = w.Asking() + Cut(InLine(ActionText(w.Action)), LineWidth/2)
+			what = w.Asking() + Cut(InLine(ActionText(w.shown())), LineWidth/2)
 		}
 		if w.Kind != WaitPause && w.Kind != WaitBudget && w.Kind != WaitOlder && w.Kind != WaitOther {
 			p.row("asks", "%s, %s", what, Ago(w.Since, p.now))

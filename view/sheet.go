@@ -104,7 +104,7 @@ func (w *Wait) Sheet(now time.Time) []Row {
 	}
 	var rows []Row
 	if w.Action != nil {
-		lines := actionLines(w.Action)
+		lines := actionLines(w.shown())
 		for i := range lines {
 			lines[i] = "| " + lines[i] // an argument called effect is not the effect
 		}

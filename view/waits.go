@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/seal"
 )
 
 // HeldText says whose entries keep an agent from counting here, and what would make them count.
@@ -74,6 +75,21 @@ type Wait struct {
 	Given     []Row  `json:"-"`
 	GivenHead string `json:"-"`
 	Sent
+
+	vault seal.Vault // opens what is sealed in the action; nil: it is not opened
+}
+
+// Unseal has people see opened what is sealed in the action that they are asked about, as the tool will. Programs are
+// told no more than before.
+func (w *Wait) Unseal(v seal.Vault) { w.vault = v }
+
+// shown is the action as people see it.
+func (w *Wait) shown() perdure.Action {
+	if x, is := w.Action.(perdure.Execute); is {
+		x.Args = seal.Shown(w.vault, x.Args)
+		return x
+	}
+	return w.Action
 }
 
 // escalation is whom a question goes to, and when.
