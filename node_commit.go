@@ -15,8 +15,9 @@ import (
 //     same key (mustFlush); and an advisor is asked only when what it is told is durable, unless it is instant, that
 //     is, costs nothing to ask again (consult).
 //   - As soon as something has happened: outcomes and doubts (perform, reconcile, doubt), and advice that cost
-//     something (consult). The outcome of a once effect may wait for the next decision of an instant advisor: both
-//     share a commit, before anything else happens.
+//     something (consult). Outcomes of effects side by side wait a moment for each other (together), not for the
+//     slowest. The outcome of a once effect may wait for the next decision of an instant advisor: both share a
+//     commit, before anything else happens.
 //   - What is complete in itself at once: wakes, ends, seats, lapses, escalations, what a node lacks (addFlushed).
 //   - Whatever is left before the node turns away: it rests, stops, gives others their turn, meets an error, or sees
 //     that others wrote (run, look).

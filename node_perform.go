@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure/phase"
@@ -19,8 +18,8 @@ type effect struct {
 	caller *Fold
 }
 
-// perform performs effects side by side and records their outcomes. The decisions are durable before an effect of class
-// once starts, or if the advice cost something to get.
+// perform performs effects side by side and records the outcome of each as soon as it is known. The decisions are
+// durable before an effect of class once starts, or if the advice cost something to get.
 func (w *work) perform(ctx context.Context, effects []effect) error {
 	marks := w.n.mark(effects)
 	ready, err := w.ready(ctx, effects)
@@ -32,19 +31,15 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 		marks.end()
 		return err
 	}
-	once := false
 	for i := range effects {
 		effects[i].caller = w.n.callerOf(w.a)
 	}
-	all := w.callAll(ctx, effects, r)
+	yields := w.yields
+	all, err := w.callAll(ctx, effects, r)
 	w.marks = append(w.marks, marks...) // until what came of them is durable
-	for i := range all {                // first what is known: a doubt about one must not lose the outcome of another
-		if all[i].outcome != nil {
-			once = once || !effects[i].open.Effect.Repeatable()
-			w.noteUnheard(&effects[i].open, all[i].outcome)
-			err = errors.Join(err, w.addOutcome(all[i].outcome))
-		}
-	}
+	// first what is known: a doubt about one must not lose the outcome of another
+	once, addErr := w.addOutcomes(effects, all, yields)
+	err = errors.Join(err, addErr)
 	for i := range all { // one with neither was given up: its decision stays open
 		if all[i].doubt != nil {
 			err = errors.Join(err, w.findOut(ctx, effects[i].open, all[i].doubt))
@@ -137,14 +132,15 @@ func (w *work) unmark() {
 }
 
 // called is what came of an effect: its outcome, or why nobody can know it. It has neither when the effect was given
-// up.
+// up, is still under way, or its outcome has been recorded.
 type called struct {
 	outcome *Outcome
 	doubt   error
 }
 
-// callAll performs effects side by side; what a rehearsal has on record is not performed.
-func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []called {
+// callAll performs effects side by side; what a rehearsal has on record is not performed. What those come to that end
+// long before others is durable when it returns, and not among what it returns.
+func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) ([]called, error) {
 	out := make([]called, len(effects))
 	if r != nil {
 		for i := range effects {
@@ -159,18 +155,75 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) []ca
 	defer t.end()
 	if len(effects) == 1 {
 		if out[0].outcome == nil {
-			out[0] = w.call(t.calls[0], &effects[0])
+			out[0] = w.call(w.a, t.calls[0], &effects[0])
 		}
-		return out
+		return out, nil
 	}
-	var wg sync.WaitGroup
+	ended, left, a, yields := make(chan int, len(effects)), 0, w.a, w.yields
+	came := make([]called, len(effects)) // each is its goroutine's until that has ended
 	for i := range effects {
 		if out[i].outcome == nil {
-			wg.Go(func() { out[i] = w.call(t.calls[i], &effects[i]) })
+			left++
+			go func() {
+				defer func() { ended <- i }() // also where a tool ends the goroutine
+				came[i] = w.call(a, t.calls[i], &effects[i])
+			}()
 		}
 	}
-	wg.Wait()
-	return out
+	var err error
+	for left > 0 {
+		for _, i := range together(ended, left) {
+			out[i] = came[i]
+			left--
+		}
+		if left == 0 || err != nil || a.fold.Sleep != nil { // asleep, it polls: what tells nothing new is not recorded
+			continue
+		}
+		if _, err = w.addOutcomes(effects, out, yields); err == nil && w.outcome > 0 {
+			err = w.flush(ctx)
+		}
+	}
+	return out, err
+}
+
+// togetherFor is how long an outcome waits for those of effects beside it, to be recorded with them in one commit.
+const togetherFor = 50 * time.Millisecond
+
+// together waits for the next effect to end, and for those that end soon after it, of so many.
+func together(ended <-chan int, left int) []int {
+	found := []int{<-ended}
+	soon := time.NewTimer(togetherFor)
+	defer soon.Stop()
+	for len(found) < left {
+		select {
+		case i := <-ended:
+			found = append(found, i)
+		case <-soon.C:
+			return found
+		}
+	}
+	return found
+}
+
+// addOutcomes records the outcomes there are, and takes them away from what came of the effects. It reports whether
+// there is one of class once among them. Where others have been first since so many yields, what they settled is left
+// as they say, unless it happened and must not again.
+func (w *work) addOutcomes(effects []effect, came []called, yields int) (once bool, err error) {
+	for i := range came {
+		o, of := came[i].outcome, &effects[i].open
+		if o == nil {
+			continue
+		}
+		came[i].outcome = nil
+		repeatable := of.Effect.Repeatable()
+		if w.yields != yields && !w.unanswered(of.Decision) && (repeatable || o.Signal != OK) {
+			continue
+		}
+		once = once || !repeatable
+		w.noteUnheard(of, o)
+		err = errors.Join(err, w.addOutcome(o))
+	}
+	return once, err
 }
 
 // watched is the effect as a call under way.
@@ -253,8 +306,9 @@ func (w *work) unanswered(decision Hash) bool {
 	})
 }
 
-// call performs one effect under its deadline, unless it must not begin any more.
-func (w *work) call(c *callContext, e *effect) called {
+// call performs one effect of an agent under its deadline, unless it must not begin any more. What is recorded of
+// effects beside it meanwhile is not its matter.
+func (w *work) call(of *Agent, c *callContext, e *effect) called {
 	defer c.cancel(nil)
 	n, start := w.n, time.Now()
 	out := &Outcome{Decision: e.open.Decision, Signal: OK}
@@ -267,12 +321,12 @@ func (w *work) call(c *callContext, e *effect) called {
 			err = fmt.Errorf("tool %s: %w", a.Tool, ErrIncapable)
 			break
 		}
-		call := Call{Agent: w.a.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again,
+		call := Call{Agent: of.ID(), Decision: e.open.Decision, Key: e.open.Key.String(), Args: a.Args, Again: e.again,
 			Caller: e.caller}
 		if call.Args, call.Opened, err = seal.OpenAll(n.Vault, a.Args); err != nil {
 			break
 		}
-		c.trace(w.a.traceOf(e.open.Decision), e.open.Decision)
+		c.trace(of.traceOf(e.open.Decision), e.open.Decision)
 		if not, late := w.unbegun(e, c.deadline, time.Now()); late {
 			return not
 		}
