@@ -22,6 +22,9 @@ type ImportOptions struct {
 	// place; nil: the copy is refused
 	Aside func(perdure.AgentID) error
 	Now   time.Time // zero: the time of the call
+	// Begin is told of an agent that was validated, and of its heads here, before anything of it is written; nil:
+	// nobody is. An error of it ends the import.
+	Begin func(id perdure.AgentID, held []perdure.Hash) error
 
 	// Trust is whose entries count here. An agent with others is held when it is new here, until somebody admits it; to
 	// one that is here and counts they are refused (key.trusted). Nil trusts nobody, and refuses what it would hold.
@@ -102,6 +105,11 @@ func (im *importing) run() (*Arrival, error) {
 	// a courier may have left bodies out, and said otherwise
 	if a.Head.Holds() == perdure.Full && im.absent > im.dropped {
 		a.Head.Depth = perdure.Headers
+	}
+	if im.o.Begin != nil {
+		if err := im.o.Begin(a.Head.Agent, im.held); err != nil {
+			return nil, err
+		}
 	}
 	ailing, err := im.examine(a.Head.Agent)
 	if err != nil {

@@ -62,6 +62,7 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		return nil, err
 	}
 	o, read := in.ImportOptions, in.Read
+	o.Begin = func(id perdure.AgentID, held []perdure.Hash) error { return h.expect(ctx, s, id, held) }
 	if in.SetAside != "" {
 		o.Aside = func(id perdure.AgentID) error {
 			_, err := h.Export(ctx, s, id, Export{File: in.SetAside, Held: true})

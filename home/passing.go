@@ -230,6 +230,9 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.Home.expect(ctx, d.Store, id, held); err != nil {
+		return nil, err
+	}
 	_, added, err := trust.Join(ctx, d.Store, id, s.entries())
 	if err != nil {
 		return nil, err

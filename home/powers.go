@@ -96,6 +96,9 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if n.Advisors, err = p.thinkers(s, n.Tools, log); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+	if err := h.finishArrivals(ctx, n); err != nil {
+		log.Warn("the seat of an agent that arrived could not be taken", "err", err)
+	}
 	return n, nil
 }
 

@@ -31,13 +31,24 @@ func (h *Home) PlaceOf(ctx context.Context, s perdure.Store) (perdure.Place, err
 }
 
 // seatArrived takes the seat of an agent that a store has handed over of which this one is a copy, if that was told
-// here only now, after the heads held: whoever brought it meant this store. What was here before was handed over to
-// somebody else before the copy was made.
-func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agent, held []perdure.Hash) error {
+// here only now, after the heads held, or those before an arrival that was cut off: whoever brought it meant this
+// store. What was here before was handed over to somebody else before the copy was made.
+func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agent, held []perdure.Hash) (err error) {
 	f := a.Fold()
 	at, err := h.PlaceOf(ctx, n.Store)
-	if err != nil || !f.HandedOver(at) || f.Seats[0].At == at.ID || n.Trusted().Counts(a) != nil {
-		return err
+	if err != nil || f.HandedOver(at) && n.Trusted().Counts(a) != nil {
+		return err // it may count once it is imported again
+	}
+	if before, noted := h.expected(at, a.ID()); noted {
+		held = before
+	}
+	defer func() {
+		if err == nil {
+			h.unexpect(at, a.ID())
+		}
+	}()
+	if !f.HandedOver(at) || f.Seats[0].At == at.ID {
+		return nil
 	}
 	left := slices.Clone(held)
 	for item, err := range n.Store.Entries(ctx, a.ID(), 0) { // what was here before comes first
@@ -54,8 +65,7 @@ func (h *Home) seatArrived(ctx context.Context, n *perdure.Node, a *perdure.Agen
 		}
 		time.Sleep(min(time.Duration(try+1)*10*time.Millisecond, 200*time.Millisecond))
 	}
-	return perdure.WithHint(err, "once nobody is at work on it: perdure seat take "+view.Callable(a)+
-		" --yes --why TEXT")
+	return perdure.WithHint(err, "once nobody is at work on it, import it again, which takes its seat")
 }
 
 // ownPlace is the place of the home's own store.
