@@ -96,8 +96,12 @@ func (s *Store) hold(log *Log) error {
 // index makes the first listing.
 func (s *Store) index() error {
 	items, err := s.log.Read(0, 1)
-	if err != nil || len(items) == 0 || items[0].Content() == nil {
+	if err != nil || len(items) == 0 {
 		return err
+	}
+	if items[0].Content() == nil { // its body is gone: whoever loads it is told
+		s.listing.Agent = s.log.Agent()
+		return nil
 	}
 	s.listing, err = First(items[0].Entry)
 	s.listed = []perdure.Hash{items[0].Name}

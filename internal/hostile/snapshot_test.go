@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +200,13 @@ func TestOwnerAndScopeAreNotASnapshotsWord(t *testing.T) {
 		a := begin(t, by, perdure.Genesis{Charter: perdure.Charter{Scope: "bank"}}).write(perdure.Event{Name: "hello"})
 		a.snapshot(func(f *perdure.Fold) { f.Charter.Scope = "sandbox" }).dropped(1, genesis)
 		p.exits(5, "import", "--trusted", a.capsule(p, "weather.agent"))
+		p.exits(7, "run", "./weather.agent") // it is held
+	}
+	bare := begin(t, by, perdure.Genesis{Charter: perdure.Charter{Scope: "sandbox"}}).
+		write(perdure.Event{Name: "hello"})
+	got := p.perdure("run", bare.dropped(1, true).capsule(p, "bare.agent"))
+	if id := bare.entries[0].ID().Short(); got.code != 5 || !strings.Contains(got.err, id) {
+		t.Errorf("want that agent %s cannot be read, got %s", id, got)
 	}
 
 	b := begin(t, by, perdure.Genesis{Charter: perdure.Charter{Scope: "sandbox"}}).write(perdure.Event{Name: "hello"})
