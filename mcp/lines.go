@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -55,8 +56,8 @@ func (l *lines) line() (line []byte, err error) {
 
 // refusal is the answer to a line that is no message; empty: it is one, or several.
 func refusal(line []byte) string {
-	if !json.Valid(line) {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is no JSON"}}` + "\n"
+	if !utf8.Valid(line) || !json.Valid(line) { // json would put another letter in the place of what is not UTF-8
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON in UTF-8"}}` + "\n"
 	}
 	var several []json.RawMessage
 	if json.Unmarshal(line, &several) != nil || len(several) == 0 {

@@ -17,6 +17,7 @@ func TestAMalformedLineDoesNotEndTheServer(t *testing.T) {
 		answers := bufio.NewScanner(fromServer)
 		for _, one := range []struct{ line, want string }{
 			{`{"jsonrpc": oops`, "-32700"},
+			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"` + "\xff" + `"}}`, "-32700"},
 			{`{"hello": 1}`, "-32600"},
 			{`[]`, "-32600"},
 			{`[1]`, "-32600"},
