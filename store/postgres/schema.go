@@ -183,28 +183,65 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn, from int) error {
 // the others find it. What a process left that was stopped is taken away first.
 func (s *Store) migrateAlone(ctx context.Context, c *pgx.Conn, from int) error {
 	st := steps[from-1]
-	const unfinished = "SELECT count(*)>0 FROM pg_index i WHERE i.indexrelid=to_regclass($1) AND NOT i.indisvalid " +
-		"AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid=i.indexrelid)"
-	var left bool
-	if err := c.QueryRow(ctx, unfinished, pgx.QueryExecModeExec, s.schema+"."+st.index).Scan(&left); err != nil {
+	if err := s.dropUnfinished(ctx, c, from); err != nil {
 		return err
-	}
-	if left {
-		if _, err := c.Exec(
-			ctx, s.sql("DROP INDEX CONCURRENTLY IF EXISTS ~"+st.index), pgx.QueryExecModeSimpleProtocol,
-		); err != nil {
-			return err
-		}
 	}
 	if _, err := c.Exec(ctx, s.sql(st.text), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	const done = `UPDATE ~meta SET version=$1 WHERE version=$2 AND EXISTS (SELECT 1 FROM pg_index i WHERE i.indexrelid=to_regclass($3) AND i.indisvalid)`
-	tag, err := c.Exec(ctx, s.sql(done), pgx.QueryExecModeExec, from+1, from, s.schema+"."+st.index)
-	if err == nil && tag.RowsAffected() == 0 { // another process is still making it
+	done := false
+	err := s.ifVersion(ctx, c, from, func(tx pgx.Tx) (err error) {
+		const ready = "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid=to_regclass($1) AND indisvalid)"
+		if err = tx.QueryRow(ctx, ready, pgx.QueryExecModeExec, s.schema+"."+st.index).Scan(&done); err == nil && done {
+			_, err = tx.Exec(ctx, s.sql("UPDATE ~meta SET version=$1"), pgx.QueryExecModeExec, from+1)
+		}
+		return err
+	})
+	if err == nil && !done { // another process is still making it
 		pause(ctx, nil, 100*time.Millisecond)
 	}
 	return err
+}
+
+// ifVersion has f change the schema in a transaction if it still has a version, which nobody changes meanwhile.
+func (s *Store) ifVersion(ctx context.Context, c *pgx.Conn, from int, f func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lockTime+"'"); err != nil {
+			return err
+		}
+		var version int
+		err := tx.QueryRow(ctx, s.sql("SELECT version FROM ~meta FOR UPDATE"), pgx.QueryExecModeExec).Scan(&version)
+		if err != nil || version != from {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// dropUnfinished takes away an index that a process left which was stopped while it made it. Whoever makes one holds a
+// lock of the table, which is waited for here, and lets go of it a moment before others see that the index is ready:
+// the index may be taken away then, too, but only before the version says that it is there.
+func (s *Store) dropUnfinished(ctx context.Context, c *pgx.Conn, from int) error {
+	index := steps[from-1].index
+	left := func() (is bool, err error) {
+		const text = "SELECT count(*)>0 FROM pg_index WHERE indexrelid=to_regclass($1) AND NOT indisvalid"
+		err = c.QueryRow(ctx, text, pgx.QueryExecModeExec, s.schema+"."+index).Scan(&is)
+		return is, err
+	}
+	if is, err := left(); err != nil || !is {
+		return err
+	}
+	return s.ifVersion(ctx, c, from, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, s.sql("LOCK TABLE ~agents IN SHARE UPDATE EXCLUSIVE MODE"), pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return err
+		}
+		if is, err := left(); err != nil || !is {
+			return err
+		}
+		_, err = tx.Exec(ctx, s.sql("DROP INDEX ~"+index), pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
 }
 
 // create makes the schema.
