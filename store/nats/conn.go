@@ -210,7 +210,7 @@ func passing(err error) bool {
 		return true
 	}
 	for _, one := range []error{
-		errNoAnswer, client.ErrNoResponders, client.ErrDisconnected, client.ErrReconnectBufExceeded,
+		errNoAnswer, errNotYet, client.ErrNoResponders, client.ErrDisconnected, client.ErrReconnectBufExceeded,
 		client.ErrTimeout, client.ErrConnectionReconnecting, client.ErrStaleConnection,
 	} {
 		if errors.Is(err, one) {
