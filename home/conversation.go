@@ -40,6 +40,7 @@ type Conversation struct {
 	Stirred chan struct{} // has something when Look may find something
 
 	waits  atomic.Bool // a turn waits for a time, and nothing is at work
+	leaves atomic.Bool // whoever sits here leaves as soon as a turn only waits
 	halted bool        // what there is to do waits for a word: the turn was interrupted, here or elsewhere, or failed
 	alarm  *time.Timer // of when time alone may change where it rests
 	mu     sync.Mutex

@@ -68,6 +68,7 @@ func (t *Conversation) Talk(ctx context.Context, who Talker, interrupt <-chan os
 func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan os.Signal) error {
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
+	t.leaves.Store(false)
 	over := make(chan error, 1)
 	go func() { over <- t.Turn(turn, in) }()
 	leaves := false
@@ -81,6 +82,7 @@ func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan
 			return err
 		case sig := <-interrupt:
 			_, leaves = sig.(interface{ Leaves() })
+			t.leaves.Store(leaves)
 			stopped = !leaves || t.waits.Load() || t.attended()
 		}
 	}

@@ -126,6 +126,9 @@ func (t *Conversation) work(ctx context.Context, goes bool) error {
 			return nil
 		}
 		goes = false
+		if t.waits.Store(true); t.leaves.Load() {
+			return context.Canceled
+		}
 		if wait > longWait {
 			why, timed := view.WhyNow(idle, time.Now())
 			if !timed {
@@ -133,7 +136,6 @@ func (t *Conversation) work(ctx context.Context, goes bool) error {
 			}
 			t.To.Tell(why + "; Ctrl-C stops waiting")
 		}
-		t.waits.Store(true)
 		select {
 		case <-time.After(wait):
 			t.waits.Store(false)
