@@ -56,8 +56,8 @@ const (
 	// largeIndex is how many texts there are before a word that very many of them have only adds to what rarer ones
 	// find.
 	largeIndex = 100_000
-	// broadWord is how many texts are ranked by all that is said about words in them.
-	broadWord = 10_000
+	// broadWord is how many texts are ranked by all that is said about words in them: each costs a look at its length.
+	broadWord = 4_000
 	// mostFrequent is how many words may only add.
 	mostFrequent = 4
 )
