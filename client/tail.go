@@ -22,8 +22,6 @@ type Tail struct {
 	Last  int    // without a position: how many past lines of an agent to begin with
 	Kinds []string
 	Tool  string
-	// Ends has it end when the agent has ended and everything was yielded.
-	Ends bool
 	// Lost, if it is not nil, is told why a connection ended and none has followed yet: it goes on trying.
 	Lost func(error)
 }
@@ -56,9 +54,9 @@ const (
 	maxLine = 128 << 20
 )
 
-// Tail yields lines as they arrive, until ctx ends, over as many connections as it takes: each goes on behind the last
-// line. The cursor of a line is its position. A server that refuses ends it, and so do one that was never reached and a
-// line that cannot be read.
+// Tail yields lines as they arrive, over as many connections as it takes: each goes on behind the last line, whose
+// cursor is its position. It ends when ctx does, and of one agent when that has ended and everything was yielded. A
+// server that refuses ends it, and so do one that was never reached and a line that cannot be read.
 func (c *Client) Tail(ctx context.Context, t Tail) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		after, wait, reached, lost := t.After, tailAgain, false, false
@@ -124,9 +122,7 @@ func (c *Client) follow(
 		case "reset":
 			*after = "start" // everything follows, also over another connection
 		case "ended":
-			if t.Ends {
-				return got, errOver
-			}
+			return got, errOver
 		case "entry":
 			var l Line
 			if err := json.Unmarshal(ev.data, &l); err != nil { // what came is told or asked for again, never left out

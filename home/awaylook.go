@@ -31,7 +31,7 @@ func (w *Away) Log(ctx context.Context, arg string, c view.Choice, last int, fol
 	if err != nil || !follow {
 		return err
 	}
-	t := client.Tail{Agent: arg, After: after, Kinds: names(c.Kinds), Tool: c.Tool, Ends: true, Lost: w.lost}
+	t := client.Tail{Agent: arg, After: after, Kinds: names(c.Kinds), Tool: c.Tool, Lost: w.lost}
 	return w.follow(ctx, t, c, func(l view.AgentLine) error { return show(l.Line) })
 }
 
@@ -161,7 +161,7 @@ func (w *Away) Follow(ctx context.Context, args []string, c view.Choice, last in
 	ended := make(chan error, len(args))
 	for _, arg := range args {
 		go func() {
-			t := client.Tail{Agent: arg, Last: last, Kinds: names(c.Kinds), Tool: c.Tool, Ends: true, Lost: w.lost}
+			t := client.Tail{Agent: arg, Last: last, Kinds: names(c.Kinds), Tool: c.Tool, Lost: w.lost}
 			ended <- w.follow(ctx, t, c, func(one view.AgentLine) error {
 				lock.Lock()
 				defer lock.Unlock()

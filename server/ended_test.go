@@ -62,7 +62,7 @@ func TestEndedComesAfterTheLastEntry(t *testing.T) {
 	began, done := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	go func() {
-		tail := client.Tail{Agent: id.String(), Last: 10, Ends: true}
+		tail := client.Tail{Agent: id.String(), Last: 10}
 		for l, err := range w.client(all, nil).Tail(w.t.Context(), tail) {
 			if err != nil {
 				done <- err

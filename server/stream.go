@@ -40,7 +40,9 @@ func (s *Server) streams() {
 			"without loss or duplicates. An event reset says that the store was rebuilt or restored: positions of " +
 			"before mean nothing, everything follows from the beginning. " +
 			"An event begin has the position after the past lines that a stream begins with. " +
-			"An event ended says that the agent has ended and everything was sent. Comments keep the connection open."
+			"An event ended says that the agent has ended and everything was sent; the stream of that agent then " +
+			"ends, and whoever asks for more after its last event is answered with 204. Comments keep the " +
+			"connection open."
 		op.Responses = map[string]*huma.Response{
 			"200": {Description: "A stream of events.", Content: map[string]*huma.MediaType{"text/event-stream": {
 				Schema: &huma.Schema{
@@ -50,6 +52,7 @@ func (s *Server) streams() {
 							Type: "string",
 						}, "event": {Type: "string", Enum: []any{"entry", "begin", "reset", "ended"}}, "data": data}},
 				}}}},
+			"204": {Description: "The agent has ended, and nothing came after the event that you have."},
 		}
 		return op
 	}
@@ -118,7 +121,7 @@ type reader struct {
 	edition edition
 	place   view.Place
 	past    []byte // what to begin with
-	told    bool   // that the agent has ended
+	again   bool   // it was cut off, or came to its end, and asks by itself for what came since
 	seen    map[perdure.AgentID]sight
 	since   time.Time // when what is there for the visitor was last found out
 	beat    *time.Ticker
@@ -127,7 +130,7 @@ type reader struct {
 
 // begin finds where the stream begins.
 func (r *reader) begin(ctx context.Context, in *Following, last int) error {
-	r.edition = r.topic.next(0).edition
+	r.edition, r.again = r.topic.next(0).edition, in.Seen != ""
 	given := in.Seen
 	if given == "" {
 		given = in.After
@@ -218,8 +221,22 @@ func (r *reader) recent(ctx context.Context, last int) error {
 	return nil
 }
 
-// run sends until the reader leaves, the server stops, or the reader takes nothing for too long.
+// over reports whether the agent has ended and this reader has all of it: a browser, which asks again whenever a stream
+// ends, is told so by a status that makes it stop.
+func (r *reader) over() bool {
+	turn := r.topic.next(r.place.Cursor)
+	return r.again && r.past == nil && turn.ended && len(turn.frames) == 0 && turn.edition == r.edition
+}
+
+// errEnded says that the agent has ended, and that everything was sent.
+var errEnded = errors.New("the agent has ended")
+
+// run sends until the agent has ended, the reader leaves, the server stops, or the reader takes nothing for too long.
 func (r *reader) run(ctx context.Context) {
+	if r.over() {
+		r.w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	h := r.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -278,7 +295,7 @@ func (r *reader) recheck(ctx context.Context) error {
 	return nil
 }
 
-// catchUp sends what there is, and returns what is closed when there is more.
+// catchUp sends what there is, and returns what is closed when there is more; errEnded: there will be no more.
 func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 	for {
 		if err := r.due(ctx); err != nil {
@@ -286,7 +303,7 @@ func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 		}
 		turn := r.topic.next(r.place.Cursor)
 		if turn.edition != r.edition {
-			r.edition, r.place, r.told, r.scribe = turn.edition, view.Place{}, false, scribe{desk: r.s.Desk}
+			r.edition, r.place, r.scribe = turn.edition, view.Place{}, scribe{desk: r.s.Desk}
 			if err := r.send(reset(r.edition)); err != nil {
 				return nil, err
 			}
@@ -301,11 +318,8 @@ func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 		if err := r.sendAll(ctx, turn.frames); err != nil {
 			return nil, err
 		}
-		if turn.ended && !r.told {
-			r.told = true
-			if err := r.send(written("", "ended", map[string]any{"agent": r.topic.id})); err != nil {
-				return nil, err
-			}
+		if turn.ended {
+			return nil, cmp.Or(r.send(written("", "ended", map[string]any{"agent": r.topic.id})), errEnded)
 		}
 		if !turn.rest {
 			return turn.more, nil

@@ -218,7 +218,7 @@ func TestATailEndsWithItsAgent(t *testing.T) {
 	began := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		for l, err := range w.client(all, nil).Tail(w.t.Context(), client.Tail{Agent: "a", Last: 10, Ends: true}) {
+		for l, err := range w.client(all, nil).Tail(w.t.Context(), client.Tail{Agent: "a", Last: 10}) {
 			if err != nil {
 				done <- err
 				return
@@ -235,6 +235,20 @@ func TestATailEndsWithItsAgent(t *testing.T) {
 	if err := <-done; err != nil || len(lines) < 3 {
 		t.Errorf("got %d lines, %v", len(lines), err)
 	}
+	// so does the stream itself, and whoever asks again is told that there is no more
+	code, _, text := w.raw(all, "GET", "/v1/agents/a/tail?after=start", nil)
+	if n := strings.Count(string(text), "event: entry"); code != 200 || n != len(lines) ||
+		!strings.Contains(string(text), "event: ended") {
+		t.Errorf("got %d and %d entries of %d:\n%s", code, n, len(lines), text)
+	}
+	position := func(text []byte) string {
+		at := strings.LastIndex(string(text), "id: ")
+		id, _, _ := strings.Cut(string(text)[at+4:], "\n")
+		return id
+	}
+	w.call(all, "GET", "/v1/agents/a/tail", nil, 204, nil, "Last-Event-ID", position(text))
+	_, _, recent := w.raw(all, "GET", "/v1/agents/a/tail?last=1", nil)
+	w.call(all, "GET", "/v1/agents/a/tail", nil, 204, nil, "Last-Event-ID", position(recent))
 }
 
 // traffic has an agent told something again and again until the test ends.
