@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/sqlite"
+	"github.com/perdure/perdure/view"
 )
 
 // Locate says where the store is, and refuses a home in which somebody else decides.
@@ -171,7 +172,8 @@ func (h *Home) beneath() (err error) {
 	return err
 }
 
-// defaultHome is .perdure here or in a folder above, which is found, else the user's data folder.
+// defaultHome is .perdure here or in a folder above, which is found, else the user's data folder. What is called so and
+// is no folder is not passed over: what is meant to be here would be made, or looked for, elsewhere.
 func defaultHome() (dir string, found bool, err error) {
 	at, err := os.Getwd()
 	if err != nil {
@@ -181,6 +183,10 @@ func defaultHome() (dir string, found bool, err error) {
 		dir := filepath.Join(at, HomeName)
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
 			return dir, true, nil
+		}
+		if _, err := os.Lstat(dir); err == nil {
+			return "", false, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is in the way: a home is a folder, and "+
+				"that is none", view.InLine(dir))), "give it another name, or name a store with --store or "+StoreEnv)
 		}
 		above := filepath.Dir(at)
 		if above == at {
