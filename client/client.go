@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // Client talks to one server. URL must be set; the rest says who asks. Nothing may be changed after the first use, and
@@ -142,8 +143,8 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	var body []byte
 	if in != nil {
 		var err error
-		if body, err = json.Marshal(in); err != nil {
-			return nil, err
+		if body, err = jsontext.Marshal(in); err != nil {
+			return nil, perdure.Invalid(err)
 		}
 	}
 	for try := 1; ; try++ {
@@ -161,9 +162,9 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 
 // post sends a value for an answer that is no JSON.
 func (c *Client) post(ctx context.Context, path string, in any) (*http.Response, error) {
-	body, err := json.Marshal(in)
+	body, err := jsontext.Marshal(in)
 	if err != nil {
-		return nil, err
+		return nil, perdure.Invalid(err)
 	}
 	res, _, err := c.send(ctx, http.MethodPost, path, "application/json", bytes.NewReader(body), true)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/view"
 )
@@ -162,6 +163,9 @@ func unseal(v seal.Vault, waits []view.Wait) {
 
 // Tell tells an agent something by this home's key, and says how it stands then.
 func (n Near) Tell(ctx context.Context, arg string, what Message) (told *Told, err error) {
+	if err := jsontext.UTF8(what); err != nil {
+		return nil, perdure.Invalid(err)
+	}
 	err = n.UseFor(ctx, arg, func(ctx context.Context, s perdure.Store, arg string) error {
 		a, err := n.Agent(ctx, s, arg)
 		if err != nil {

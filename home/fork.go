@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/view"
 )
 
@@ -36,6 +37,9 @@ type Forked struct {
 
 // Fork makes an agent that begins where another was. It belongs to this home's key.
 func (h *Home) Fork(ctx context.Context, s perdure.Store, p *Point, f Fork) (*Forked, error) {
+	if err := jsontext.UTF8(f); err != nil {
+		return nil, perdure.Invalid(err)
+	}
 	if f.Over != nil {
 		if err := h.nameKeys(f.Over); err != nil {
 			return nil, err

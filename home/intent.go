@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/internal/yamltext"
 	"github.com/perdure/perdure/view"
 )
@@ -119,10 +119,8 @@ func (f *IntentFile) Genesis(now time.Time) (perdure.Genesis, error) {
 			Labels: f.Labels},
 		Charter: perdure.Charter{Scope: f.Scope, Depth: f.Depth},
 	}
-	for what, text := range map[string]string{"goal": f.Goal, "name": f.Name, "kind": f.Kind} {
-		if !utf8.ValidString(text) {
-			return g, perdure.Invalid(fmt.Errorf("the %s is not UTF-8", what))
-		}
+	if err := jsontext.UTF8(f); err != nil {
+		return g, perdure.Invalid(err)
 	}
 	if g.Charter.Scope == "" {
 		g.Charter.Scope = "home"

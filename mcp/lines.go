@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"unicode/utf8"
 
@@ -54,19 +56,40 @@ func (l *lines) line() (line []byte, err error) {
 	}
 }
 
-// refusal is the answer to a line that is no message; empty: it is one, or several.
-func refusal(line []byte) string {
-	if !utf8.Valid(line) || !json.Valid(line) { // json would put another letter in the place of what is not UTF-8
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON in UTF-8"}}` + "\n"
+// heard lets only messages through to a handler over HTTP, as lines does.
+func heard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+			if err != nil {
+				http.Error(w, fmt.Sprintf("the request was cut off, or is longer than %d bytes", maxRequest),
+					http.StatusRequestEntityTooLarge)
+				return
+			}
+			if bad := refusal(body); bad != "" {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, bad) // who has gone needs no answer
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refusal is the answer to a text that is no message; empty: it is one, or several.
+func refusal(text []byte) string {
+	if !utf8.Valid(text) || !json.Valid(text) { // json would put another letter in the place of what is not UTF-8
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"it is not JSON in UTF-8"}}` + "\n"
 	}
 	var several []json.RawMessage
-	if json.Unmarshal(line, &several) != nil || len(several) == 0 {
-		several = []json.RawMessage{line}
+	if json.Unmarshal(text, &several) != nil || len(several) == 0 {
+		several = []json.RawMessage{text}
 	}
 	for _, one := range several {
 		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no JSON-RPC message"}}` +
-				"\n"
+			return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"it is no JSON-RPC message"}}` + "\n"
 		}
 	}
 	return ""

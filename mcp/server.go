@@ -145,13 +145,13 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	sessions := s.bounded(sdk.NewStreamableHTTPHandler(server, &options))
 	options.Stateless = true
 	stateless := sdk.NewStreamableHTTPHandler(server, &options)
-	return s.known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.known(heard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" {
 			stateless.ServeHTTP(w, r)
 			return
 		}
 		sessions.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // typed is a text with the commands that people here type.

@@ -390,6 +390,21 @@ func TestAProgramDoesNotChatAsAPersonThroughMCP(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoMessageIsRefusedOverHTTPAsOnStdio(t *testing.T) {
+	w := withMCP(t)
+	token := w.token("", home.Verbs...)
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"` + "\xff" + `"}}`: "-32700",
+		`{"jsonrpc": oops`: "-32700",
+		`{"hello": 1}`:     "-32600",
+	} {
+		code, _, text := w.raw(token, "POST", "/mcp", []byte(body), "Accept", "application/json, text/event-stream")
+		if code != 400 || !strings.Contains(string(text), want) {
+			t.Errorf("%q: got %d %s, want %s", body, code, text, want)
+		}
+	}
+}
+
 func TestASessionOfMCPIsOfWhoBeganIt(t *testing.T) {
 	w := withMCP(t)
 	one, two := w.token("", home.Verbs...), w.token("", home.Verbs...)
