@@ -34,7 +34,7 @@ var shared = map[string][]string{"capsule": {"store/dir", "server"}, "a2a": {"se
 	"client": {"server"}, "exchange": {"client", "server"}, "webhook": {"notify", "server"}}
 
 // narrow are adapters that import of ours only what is named here, besides the root.
-var narrow = map[string][]string{"client": {"exchange"},
+var narrow = map[string][]string{"client": {"exchange", "internal/jsontext"},
 	"capsule": {"internal/canon", "internal/chunk", "internal/disk"}}
 
 // inner are the rooms of the core that have doors of their own: words and values that the root is written in. Whoever
