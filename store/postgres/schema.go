@@ -232,7 +232,8 @@ func (s *Store) dropUnfinished(ctx context.Context, c *pgx.Conn, from int) error
 		return err
 	}
 	return s.ifVersion(ctx, c, from, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, s.sql("LOCK TABLE ~agents IN SHARE UPDATE EXCLUSIVE MODE"), pgx.QueryExecModeSimpleProtocol)
+		_, err := tx.Exec(ctx, s.sql("LOCK TABLE ~agents IN SHARE UPDATE EXCLUSIVE MODE"),
+			pgx.QueryExecModeSimpleProtocol)
 		if err != nil {
 			return err
 		}
