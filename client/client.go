@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -38,6 +39,8 @@ type Client struct {
 
 	// HTTP sends requests; nil: a client of its own.
 	HTTP *http.Client
+
+	patience *patience // nil: the usual one
 
 	once sync.Once
 	http *http.Client
@@ -207,10 +210,14 @@ func (c *Client) send(
 	if !has {
 		body = nil
 	}
+	ctx, cut := context.WithCancelCause(ctx) // until the answer is closed
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
+		cut(nil)
 		return nil, false, err
 	}
+	calm := cmp.Or(c.patience, &usual)
+	calm.paced(req, cut)
 	if has {
 		req.Header.Set("Content-Type", kind)
 	}
@@ -222,12 +229,21 @@ func (c *Client) send(
 	}
 	safe = method == http.MethodGet || req.Header.Get("Idempotency-Key") != ""
 	res, err := c.http.Do(req)
+	if why := context.Cause(ctx); err != nil && errors.Is(why, ErrSlow) {
+		err = why
+	}
 	if err != nil {
+		cut(nil)
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
 		}
 		return nil, safe, unreached(c.URL, err)
+	}
+	from := &answer{ReadCloser: res.Body, pace: pace{patience: *calm, cut: cut},
+		why: func() error { return context.Cause(ctx) }}
+	if res.Body = from; res.StatusCode == http.StatusOK && req.Header.Get("Accept") == eventStream {
+		from.patience = patience{} // whoever follows sees to it that it lives
 	}
 	if res.StatusCode/100 == 2 && res.Header.Get(APIHeader) == "" {
 		_ = res.Body.Close() // whatever it says is not for us
@@ -264,14 +280,13 @@ func unreached(server string, err error) error {
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // as Go's clients say it
 		err, hint = errors.New("it does not speak TLS"), "write http:// in place of https://, or start it with --tls"
 	case errors.As(err, &step) && step.Op == "dial":
+	case errors.Is(err, ErrSlow):
+		hint = stillThere
 	case errors.Is(err, io.EOF) || errors.As(err, &step): // it was there
 		err, hint = fmt.Errorf("%w: %w", ErrBroken, err), stillThere
 	}
 	return perdure.WithHint(fmt.Errorf("reach the server at %s: %w", server, err), hint)
 }
-
-// maxAnswer bounds what is read of an answer.
-const maxAnswer = 256 << 20
 
 // ErrBroken says that a connection broke: whether the server did what it was asked is not known.
 var ErrBroken = errors.New("the connection broke")
@@ -284,9 +299,16 @@ func (c *Client) broken(err error) error {
 // read reads an answer.
 func (c *Client) read(res *http.Response, out any) error {
 	defer func() { _ = res.Body.Close() }() // all of it was read
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
+	limit := most(res, out)
+	b, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	switch {
+	case errors.Is(err, ErrSlow):
+		return perdure.WithHint(fmt.Errorf("read what the server at %s sends: %w", c.URL, err), stillThere)
+	case err != nil:
 		return c.broken(err)
+	case int64(len(b)) > limit:
+		return perdure.WithHint(fmt.Errorf("read what the server at %s sends: %w: more than %d MiB in one answer",
+			c.URL, ErrExcess, limit>>20), elsewhere)
 	}
 	if res.StatusCode/100 != 2 {
 		return problemOf(res, b)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -17,9 +16,6 @@ import (
 
 // EntriesType is the media type of entries one after the other, as perdure.WriteMemory writes them.
 const EntriesType = "application/vnd.perdure.entries"
-
-// stall is how long a server may send nothing of what it has begun to send.
-const stall = 30 * time.Second
 
 var _ exchange.Peer = (*Client)(nil)
 
@@ -36,17 +32,26 @@ func (c *Client) Find(ctx context.Context, agent string) (perdure.AgentID, error
 	return o.Agent, err
 }
 
-// Changes are the agents in a scope that have changed on the server since a position; none: all of them.
+// Changes are the agents in a scope that have changed on the server since a position, at most so many; none: all of
+// them, as many at a time.
 func (c *Client) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
 	q := url.Values{"after": {after}, "scope": {scope}, "limit": {strconv.Itoa(limit)}}
-	return get[exchange.Changes](ctx, c, "/v1/exchange?"+q.Encode())
+	got, err := get[exchange.Changes](ctx, c, "/v1/exchange?"+q.Encode())
+	switch n := len(got.Agents) + len(got.Private); {
+	case err != nil:
+	case n > limit:
+		err = fmt.Errorf("%w: %d agents that have changed, and %d were asked for", ErrExcess, n, limit)
+	case got.More && got.Position == after:
+		err = fmt.Errorf("%w: it says that more have changed, and gives the same position again", ErrExcess)
+	case len(got.Position) > maxPosition:
+		err = fmt.Errorf("%w: a position of %d bytes", ErrExcess, len(got.Position))
+	}
+	return got, err
 }
 
 // Missing yields what the server has of an agent and a place with this offer lacks. It can be ranged over once.
 func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
 		if o.Heads == nil {
 			o.Heads = []perdure.Hash{}
 		}
@@ -56,13 +61,15 @@ func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdu
 			return
 		}
 		defer func() { _ = res.Body.Close() }() // all that was wanted was read
-		quiet := time.AfterFunc(stall, func() { cancel(errors.New("the server sends nothing more")) })
-		defer quiet.Stop()
-		from := &lively{r: res.Body, quiet: quiet}
+		from := res.Body.(*answer)              // as send makes them
 		for e, err := range perdure.ReadMemory(from, perdure.Limits{}) {
-			if why := context.Cause(ctx); err != nil && why != nil {
-				err = why
-			} else if err != nil && from.broken != nil { // what is wrong with its last entry is that
+			switch { // what is wrong with its last entry is why no more came
+			case err == nil || from.broken == nil:
+			case errors.Is(from.broken, ErrSlow):
+				err = from.broken
+			case ctx.Err() != nil:
+				err = context.Cause(ctx)
+			default:
 				err = fmt.Errorf("%w: %w", ErrBroken, from.broken)
 			}
 			if !yield(e, err) || err != nil {
@@ -70,24 +77,6 @@ func (c *Client) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdu
 			}
 		}
 	}
-}
-
-// lively reads from somebody who is still there.
-type lively struct {
-	r      io.Reader
-	quiet  *time.Timer
-	broken error // why no more came, before the end
-}
-
-func (l *lively) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if n > 0 {
-		l.quiet.Reset(stall)
-	}
-	if err != nil && err != io.EOF {
-		l.broken = err
-	}
-	return n, err
 }
 
 // Take sends entries of an agent to the server, and returns its receipt, whose signature is checked: it must be by the

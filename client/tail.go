@@ -52,6 +52,8 @@ const (
 	tailSilence = time.Minute
 	// maxLine bounds a line of a stream.
 	maxLine = 128 << 20
+	// eventStream is the media type of a stream that does not end.
+	eventStream = "text/event-stream"
 )
 
 // Tail yields lines as they arrive, over as many connections as it takes: each goes on behind the last line, whose
@@ -103,7 +105,7 @@ func (c *Client) follow(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	res, _, err := c.send(ctx, http.MethodGet, t.path(*after), "", nil, false,
-		func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") })
+		func(r *http.Request) { r.Header.Set("Accept", eventStream) })
 	if err != nil {
 		return false, err
 	}

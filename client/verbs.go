@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,12 @@ func (f *Filter) query() url.Values {
 // List yields the agents that a filter selects, by name, then id, page by page.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
-		q := f.query()
+		q, all := f.query(), pages{}
 		for {
 			page, err := get[List](ctx, c, "/v1/agents?"+q.Encode())
+			if most := cmp.Or(f.Limit, maxPage); err == nil && len(page.Agents) > most {
+				err = fmt.Errorf("%w: %d agents on a page of %d", ErrExcess, len(page.Agents), most)
+			}
 			if err != nil {
 				yield(Listed{}, err)
 				return
@@ -63,6 +67,10 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Listed, error] {
 				}
 			}
 			if page.Next == "" {
+				return
+			}
+			if err := all.turn(page.Next, len(page.Agents)); err != nil {
+				yield(Listed{}, err)
 				return
 			}
 			q.Set("cursor", page.Next)
@@ -136,6 +144,7 @@ func (c *Client) Waits(ctx context.Context, agent string) (all Waits, err error)
 	if agent != "" {
 		return get[Waits](ctx, c, agentPath(agent, "/waits"))
 	}
+	list := pages{}
 	for cursor := ""; ; cursor = all.Next {
 		page, err := c.WaitsPage(ctx, cursor, 0)
 		if err != nil {
@@ -148,6 +157,9 @@ func (c *Client) Waits(ctx context.Context, agent string) (all Waits, err error)
 		all.Faults += page.Faults
 		if all.Next = page.Next; all.Next == "" {
 			return all, nil
+		}
+		if err := list.turn(all.Next, len(page.Waits)); err != nil {
+			return all, err
 		}
 	}
 }

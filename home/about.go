@@ -2,6 +2,9 @@ package home
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -30,9 +33,16 @@ func (p *Peer) About(ctx context.Context) (*About, error) {
 		return nil, err
 	}
 	one := &n.Nodes[0]
-	return &About{one.Name, one.Key, one.Place, one.Runs, one.Capable.Advisors, one.Capable.Tools, one.Capable.Scopes},
-		nil
+	about := &About{one.Name, one.Key, one.Place, one.Runs, one.Capable.Advisors, one.Capable.Tools, one.Capable.Scopes}
+	if text, err := json.Marshal(about); err != nil || len(text) > maxAbout {
+		return nil, errors.Join(err, fmt.Errorf("%w: what it says of its node has %d KiB", client.ErrExcess,
+			len(text)>>10))
+	}
+	return about, nil
 }
+
+// maxAbout bounds what a home keeps of what a node says of itself: thousands of tools.
+const maxAbout = 256 << 10
 
 // Has reports whether the node has what an agent needs, as perdure.Node.Needs says it.
 func (a *About) Has(needs string) bool {

@@ -15,32 +15,38 @@ import (
 )
 
 // Changes are the agents in a scope that have got entries here since a position, as far as they are there for the
-// visitor; after none, and where the position means nothing any more, all of them. It costs what is new. A position
-// means nothing for another scope or other rights: what they left out would never be named.
+// visitor, at most so many; after none, and where the position means nothing any more, all of them, as many at a time.
+// It costs what is new. A position means nothing for another scope or other rights: what they left out would never be
+// named.
 func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exchange.Changes, error) {
 	out := exchange.Changes{Agents: []perdure.AgentID{}}
 	if err := l.Visitor.May(VerbRead); err != nil {
 		return out, err
 	}
-	f, ok := l.Desk.Store.(perdure.Feeder)
-	if !ok {
-		return out, l.all(ctx, scope, &out)
+	var from position
+	f, feeds := l.Desk.Store.(perdure.Feeder)
+	if feeds {
+		var err error
+		if from.feed, from.at, err = f.FeedEnd(ctx); err != nil {
+			return out, err
+		}
 	}
-	feed, end, err := f.FeedEnd(ctx)
+	from.feed = l.filtered(from.feed, scope)
+	known, err := from.parse(after)
 	if err != nil {
 		return out, err
 	}
-	feed = l.filtered(feed, scope)
-	at, err := parsePosition(after, feed)
-	if err != nil {
-		return out, err
-	}
-	if at < 0 { // everything that is listed, and from then on what arrives
-		out.Position = positionOf(feed, end)
-		return out, l.all(ctx, scope, &out)
+	if !feeds || !known || from.page != "" { // everything that is listed, and from then on what arrives
+		if err := l.listed(ctx, &from, scope, limit, &out); err != nil {
+			return out, err
+		}
+		if feeds || out.More {
+			out.Position = from.String()
+		}
+		return out, nil
 	}
 	seen := map[perdure.AgentID]bool{}
-	for item, err := range f.Feed(ctx, at) {
+	for item, err := range f.Feed(ctx, from.at) {
 		if err != nil {
 			return out, err
 		}
@@ -56,24 +62,22 @@ func (l Local) Changes(ctx context.Context, after, scope string, limit int) (exc
 			}
 			l.add(ctx, &out, id, scope, private)
 		}
-		at = item.Cursor
+		from.at = item.Cursor
 	}
-	out.Position = positionOf(feed, at)
+	out.Position = from.String()
 	return out, nil
 }
 
-// all adds every agent in a scope.
-func (l Local) all(ctx context.Context, scope string, out *exchange.Changes) error {
-	lister, err := view.Lister(l.Desk.Store)
+// listed adds the agents in a scope on the next page of the list.
+func (l Local) listed(ctx context.Context, from *position, scope string, limit int, out *exchange.Changes) error {
+	found, next, err := Page(ctx, l.Desk.Store, perdure.Filter{Scope: scope}, from.page, limit, nil)
 	if err != nil {
 		return err
 	}
-	for one, err := range lister.List(ctx, perdure.Filter{Scope: scope}) {
-		if err != nil {
-			return err
-		}
+	for _, one := range found {
 		l.add(ctx, out, one.Agent, scope, workspace.KeepsPrivate(one.Kind))
 	}
+	from.page, out.More = next, next != ""
 	return nil
 }
 
@@ -132,22 +136,36 @@ func (l Local) filtered(feed perdure.Hash, scope string) perdure.Hash {
 	return sha256.Sum256(fmt.Appendf(feed[:], "%q %q %q %q", scope, v.Scope, v.Verbs, v.grants))
 }
 
-func positionOf(feed perdure.Hash, at perdure.Cursor) string {
-	return feed.String() + ":" + strconv.FormatInt(int64(at), 10)
+// position is how far somebody knows what has changed here: what is in a feed up to a cursor, and, while they are told
+// of all agents, those on the pages of the list before this one.
+type position struct {
+	feed perdure.Hash
+	at   perdure.Cursor
+	page string
 }
 
-// parsePosition is a position of a feed; negative: none of this feed.
-func parsePosition(text string, feed perdure.Hash) (perdure.Cursor, error) {
+func (p *position) String() string {
+	text := p.feed.String() + ":" + strconv.FormatInt(int64(p.at), 10)
+	if p.page != "" {
+		text += ":" + p.page
+	}
+	return text
+}
+
+// parse goes on from a position; else it is none of this feed.
+func (p *position) parse(text string) (known bool, err error) {
 	if text == "" {
-		return -1, nil
+		return false, nil
 	}
 	of, at, _ := strings.Cut(text, ":")
+	at, page, _ := strings.Cut(at, ":")
 	n, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || n < 0 {
-		return 0, perdure.Invalid(errors.New("position: want one that was answered before"))
+		return false, perdure.Invalid(errors.New("position: want one that was answered before"))
 	}
-	if of != feed.String() {
-		return -1, nil // the store was restored or rebuilt
+	if of != p.feed.String() {
+		return false, nil // the store was restored or rebuilt
 	}
-	return perdure.Cursor(n), nil
+	p.at, p.page = perdure.Cursor(n), page
+	return true, nil
 }

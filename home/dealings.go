@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
 )
 
 // dealingsFile is what a home knows of other places: how far it has come with each, and what they have acknowledged.
@@ -209,6 +210,13 @@ func (d *Dealings) note(ctx context.Context, peer string, s *Standing) error {
 	return nil
 }
 
+const (
+	// maxRefused bounds the agents of one peer that are tried again: a hostile one may name as many as it likes.
+	maxRefused = 1 << 16
+	// maxWhy bounds what is kept of why, which a server may say.
+	maxWhy = 600
+)
+
 // Owed is an agent that is still to be passed to or from a peer.
 type Owed struct {
 	Agent perdure.AgentID `json:"agent"`
@@ -255,6 +263,17 @@ func (d *Dealings) Owing(ctx context.Context, peer string, by time.Time, limit i
 	return all, rows.Err()
 }
 
+// untried is how many agents are to be passed to or from a peer and were not tried yet, up to so many.
+func (d *Dealings) untried(ctx context.Context, peer string, most int) (int, error) {
+	return d.count(ctx, peer, "tries = 0", most)
+}
+
+func (d *Dealings) count(ctx context.Context, peer, which string, most int) (n int, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM owed WHERE peer = ? AND "+which+" LIMIT ?)",
+		peer, most).Scan(&n)
+	return n, err
+}
+
 // take notes that agents that are owed are about to be passed: what is owed of them from then on is not paid with it.
 func (d *Dealings) take(ctx context.Context, peer string, all []Owed) error {
 	tx, err := d.db.BeginTx(ctx, nil)
@@ -272,16 +291,21 @@ func (d *Dealings) take(ctx context.Context, peer string, all []Owed) error {
 	return tx.Commit()
 }
 
-// paid notes what came of passing an agent that was taken: nil, it is done; else it is tried again later. One that is
-// owed anew since stays so.
+// paid notes what came of passing an agent that was taken: nil, it is done; else it is tried again later, unless very
+// many are: then when something happens to it. One that is owed anew since stays so.
 func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
 	if fault == nil {
 		_, err := d.db.ExecContext(ctx, "DELETE FROM owed WHERE peer = ? AND agent = ? AND next = ?", peer,
 			o.Agent.String(), int64(o.Next))
 		return err
 	}
+	if o.Tries == 0 {
+		if refused, err := d.count(ctx, peer, "tries > 0", maxRefused); err != nil || refused == maxRefused {
+			return errors.Join(err, d.paid(ctx, peer, o, nil, next))
+		}
+	}
 	_, err := d.db.ExecContext(ctx, `UPDATE owed SET why = ?, tries = ?, next = CASE next WHEN ? THEN ? ELSE next END
 		WHERE peer = ? AND agent = ?`,
-		withDo(fault), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), peer, o.Agent.String())
+		view.Cut(withDo(fault), maxWhy), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), peer, o.Agent.String())
 	return err
 }

@@ -2,6 +2,7 @@ package home
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,47 @@ func TestWhatIsOwedDuringAPassIsNotPaidWithIt(t *testing.T) {
 		}
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A peer that names agents which never pass fills neither the file nor the memory of this home, and neither does what
+// it says about them.
+func TestWhatIsTriedAgainIsBounded(t *testing.T) {
+	t.Parallel()
+	h := &Home{Dir: t.TempDir()}
+	d, err := h.OpenDealings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	if _, err := d.db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i < ?)
+		INSERT INTO owed (peer, agent, why, tries, next) SELECT 'peer', printf('%064x', i), '', 1, 1 FROM n`,
+		maxRefused); err != nil { // one fewer than there may be
+		t.Fatal(err)
+	}
+	for i, want := range []int{maxRefused, maxRefused} {
+		ids := []perdure.AgentID{{0xff, byte(i)}}
+		if err := d.owe(t.Context(), "peer", ids); err != nil {
+			t.Fatal(err)
+		}
+		all, err := d.Owing(t.Context(), "peer", time.UnixMilli(0), 10)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v %v", all, err)
+		}
+		if n, err := d.untried(t.Context(), "peer", 10); n != 1 || err != nil {
+			t.Errorf("%d were not tried yet (%v)", n, err)
+		}
+		long := errors.New(strings.Repeat("no", 1<<20))
+		if err := errors.Join(d.take(t.Context(), "peer", all), d.paid(t.Context(), "peer", &all[0], long,
+			time.Now().Add(time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		n, err := d.count(t.Context(), "peer", "tries > 0", 2*maxRefused)
+		bad := d.db.QueryRowContext(t.Context(), "SELECT max(length(why)) FROM owed").Scan(&size)
+		if err = errors.Join(err, bad); n != want || err != nil || size > maxWhy+30 {
+			t.Errorf("%d are tried again, want %d; %d characters say why (%v)", n, want, size, err)
 		}
 	}
 }

@@ -103,6 +103,19 @@ func (l *liar) sent(id perdure.AgentID) int {
 // deal has a home deal with the liar as a peer of node.yaml until that was asked a few times what is new there.
 func (l *liar) deal(t *testing.T, here home.Local, yaml string) {
 	t.Helper()
+	l.mu.Lock()
+	until := l.rounds + 4
+	l.mu.Unlock()
+	l.dealUntil(t, here, yaml, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.rounds >= until
+	})
+}
+
+// dealUntil has a home deal with it until that is enough.
+func (l *liar) dealUntil(t *testing.T, here home.Local, yaml string, enough func() bool) {
+	t.Helper()
 	yaml = "peers:\n  - name: berlin\n    every: 10ms\n    url: " + l.url + "\n" + yaml
 	file := filepath.Join(here.Desk.Home.Dir, home.NodeFileName)
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
@@ -113,18 +126,9 @@ func (l *liar) deal(t *testing.T, here home.Local, yaml string) {
 		t.Fatal(err)
 	}
 	defer stop()
-	l.mu.Lock()
-	until := l.rounds + 4
-	l.mu.Unlock()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		rounds := l.rounds
-		l.mu.Unlock()
-		if rounds >= until {
-			return
-		}
+	for end := time.Now().Add(20 * time.Second); !enough(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d rounds, want %d", rounds, until)
+			t.Fatal("it takes too long")
 		}
 	}
 }

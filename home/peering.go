@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/view"
 )
 
 const (
@@ -27,6 +28,10 @@ const (
 	roundFor = 5 * time.Minute
 	// changesAtOnce is how many agents a peer is asked about at once, passesAtOnce how many pass at once.
 	changesAtOnce, passesAtOnce = 1000, 4
+	// pagesPerRound is how many times in a round, before what is known passes. maxAhead is how many that were not tried
+	// yet are noted before it is asked about more.
+	pagesPerRound = 16
+	maxAhead      = pagesPerRound * changesAtOnce
 )
 
 // Peering passes agents between the store of a desk and the peers that node.yaml names, until ctx ends or what it
@@ -161,7 +166,7 @@ func (w *peering) round(ctx context.Context) (*Standing, error) {
 		return s, ctx.Err()
 	}
 	if s.Tried = perdure.TimeOf(time.Now()); err != nil {
-		s.Failures, s.Fault = s.Failures+1, withDo(err)
+		s.Failures, s.Fault = s.Failures+1, view.Cut(withDo(err), maxWhy)
 	} else {
 		s.Failures, s.Fault, s.Met = 0, "", s.Tried
 	}
@@ -213,7 +218,11 @@ func (w *peering) deal(ctx context.Context, s *Standing) error {
 	}
 	way := Ways[w.conf.Way]
 	feed, _, _ := strings.Cut(s.theirs, ":")
-	if way != exchange.Push {
+	ahead, err := w.book.untried(ctx, w.conf.Name, maxAhead)
+	if err != nil {
+		return err
+	}
+	if way != exchange.Push && ahead < maxAhead {
 		if err := w.gather(ctx, &s.theirs, s, func(after string) (exchange.Changes, error) {
 			return p.Changes(ctx, after, changesAtOnce)
 		}); err != nil {
@@ -262,10 +271,11 @@ func (s *Standing) begin(ctx context.Context, p *Peer) error {
 	return nil
 }
 
-// gather notes which agents have changed since a position, and where that ends.
+// gather notes which agents have changed since a position, and where that ends: of very many, the rest is for the next
+// round, so that these pass first.
 func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 	changes func(after string) (exchange.Changes, error)) error {
-	for {
+	for range pagesPerRound {
 		c, err := changes(*at)
 		if err != nil {
 			return err
@@ -288,9 +298,10 @@ func (w *peering) gather(ctx context.Context, at *string, s *Standing,
 			}
 		}
 		if !c.More {
-			return nil
+			break
 		}
 	}
+	return nil
 }
 
 // passAll passes agents, several at once, until the peer is gone.
@@ -360,7 +371,7 @@ func (w *peering) pass(ctx context.Context, p *Peer, s *Standing, o *Owed, way e
 // report logs what passed, and what does not.
 func (w *peering) report(o *Owed, got *exchange.Synced, err error) {
 	if err != nil {
-		if text := withDo(err); text != o.Why {
+		if text := view.Cut(withDo(err), maxWhy); text != o.Why {
 			w.log.Warn("an agent could not be synced", "agent", o.Agent.Short(), "err", text)
 		}
 		return

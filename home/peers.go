@@ -298,12 +298,21 @@ func (p *Peer) Find(ctx context.Context, arg string) (perdure.AgentID, error) {
 	return p.server.Find(ctx, arg)
 }
 
-// List yields the agents there that a filter selects, with their names and kinds.
+// List yields the agents there that a filter selects, with their names and kinds: of a server page by page, of a folder
+// as they were when it was called, so that they may be written meanwhile.
 func (p *Peer) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	return func(yield func(perdure.Listing, error) bool) {
 		if p.folder != nil {
+			var all []perdure.Listing
 			for one, err := range p.folder.List(ctx, f) {
-				if !yield(one, err) || err != nil {
+				if err != nil {
+					yield(one, err)
+					return
+				}
+				all = append(all, one)
+			}
+			for _, one := range all {
+				if !yield(one, nil) {
 					return
 				}
 			}

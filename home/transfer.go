@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -82,16 +83,12 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		}
 	}
 	here := Local{Desk: d, Visitor: v}
-	ids, theirs, err := h.chosen(ctx, d, p, c, way, &out.Private)
-	if err != nil {
-		return out, resumable(err)
-	}
-	pass := func(id perdure.AgentID) (*Passage, error) {
+	pass := func(one pick) (*Passage, error) {
 		way := way
-		if theirs[id] {
+		if one.theirs {
 			way = exchange.Pull
 		}
-		s, err := exchange.Sync(ctx, here, p, id, way)
+		s, err := exchange.Sync(ctx, here, p, one.id, way)
 		return &Passage{Synced: s}, resumable(err)
 	}
 	if c.Move {
@@ -99,7 +96,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 		if err != nil {
 			return out, err
 		}
-		pass = func(id perdure.AgentID) (*Passage, error) { return here.move(ctx, p, id, to) }
+		pass = func(one pick) (*Passage, error) { return here.move(ctx, p, one.id, to) }
 	}
 	book, err := h.OpenDealings(ctx)
 	if err != nil {
@@ -107,29 +104,31 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 	}
 	defer func() { _ = book.Close() }() // every write was checked
 	defer h.Progressed("", 0, 0)
-	for i, id := range ids {
-		h.Progressed("pass agents", int64(i), int64(len(ids)))
-		s, err := pass(id)
+	for one, err := range chosen(ctx, d, p, c, way, &out.Private) {
+		if err != nil {
+			return out, resumable(err)
+		}
+		h.Progressed("pass agents", out.Agents, int64(len(c.Names)))
+		s, err := pass(one)
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		out.add(ctx, d.Store, id, s, err)
+		out.add(ctx, d.Store, one.id, s, err)
 		if s.Pushed != nil {
 			if err := book.Keep(ctx, p.Name, s.Pushed); err != nil {
 				return out, err
 			}
 		}
-		if err == nil && !theirs[id] && (len(c.Names) > 0 || workspace.KeepsPrivate(c.Filter.Kind)) {
-			if private, err := here.private(ctx, id); err != nil {
+		if err == nil && !one.theirs && (len(c.Names) > 0 || workspace.KeepsPrivate(c.Filter.Kind)) {
+			if private, err := here.private(ctx, one.id); err != nil {
 				return out, err
 			} else if private {
-				if err := book.share(ctx, p.at(), id); err != nil {
+				if err := book.share(ctx, p.at(), one.id); err != nil {
 					return out, err
 				}
 			}
 		}
 	}
-	h.Progressed("pass agents", int64(len(ids)), int64(len(ids)))
 	if way != exchange.Push && len(c.Names) == 0 {
 		out.Left = p.leftAlone()
 	}
@@ -138,7 +137,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 
 // resumable says of a connection that broke what to do: nothing that came is lost.
 func resumable(err error) error {
-	if !errors.Is(err, client.ErrBroken) {
+	if !errors.Is(err, client.ErrBroken) && !errors.Is(err, client.ErrSlow) {
 		return err
 	}
 	return perdure.WithHint(err, "run the same command again: what arrived complete is kept")
@@ -208,72 +207,109 @@ func (t *Transfer) Err() error {
 		t.Failed[0].err}
 }
 
-// chosen are the agents that are named, or that a filter selects in the places they may come from. Of those that are
-// selected, the private notes of roles stay where they are, and are named in private. Of those that are here, and that
-// only the other place names, in theirs, nothing leaves on its word.
-func (h *Home) chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, private *[]string) (
-	ids []perdure.AgentID, theirs map[perdure.AgentID]bool, err error) {
-	known := map[perdure.AgentID]bool{}
-	theirs = map[perdure.AgentID]bool{}
-	add := func(id perdure.AgentID) {
-		if !known[id] {
-			known[id] = true
-			ids = append(ids, id)
-		}
-	}
-	choose := func(id perdure.AgentID, name, kind string) {
-		if !workspace.KeepsPrivate(kind) || c.Filter.Kind == kind {
-			add(id)
-		} else if called := view.CommandName(name, id); !slices.Contains(*private, called) {
-			*private = append(*private, called)
-		}
-	}
-	named := func(id perdure.AgentID) error {
-		_, err := d.Store.Heads(ctx, id)
-		if theirs[id] = err == nil && !known[id]; errors.Is(err, perdure.ErrNotFound) {
-			err = nil
-		}
-		return err
-	}
-	for _, name := range c.Names {
-		id, there, err := namedIn(ctx, d.Store, p, name, way)
-		if err == nil && there {
-			if own, miss := Find(ctx, d.Store, name); miss != nil || own != id {
-				err = named(id)
-			}
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		add(id)
-	}
+// pick is an agent that is to pass. Of one that is here, and that only the other place names, nothing leaves on its
+// word: it is theirs.
+type pick struct {
+	id     perdure.AgentID
+	theirs bool
+}
+
+// chosen yields the agents that are named, or that a filter selects in the places they may come from, each once. Of
+// those that are selected, the private notes of roles stay where they are, and are named in private. A server says page
+// by page which there are, so that the first may pass before it has named the last.
+func chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, private *[]string) iter.Seq2[pick,
+	error] {
 	if len(c.Names) > 0 {
-		return ids, theirs, nil
+		return named(ctx, d, p, c.Names, way)
 	}
-	if way != exchange.Pull {
-		l, err := view.Lister(d.Store)
-		if err != nil {
-			return nil, nil, err
-		}
-		for one, err := range l.List(ctx, c.Filter) {
-			if err != nil {
-				return nil, nil, err
+	known := map[perdure.AgentID]bool{}
+	choose := func(one perdure.Listing) bool {
+		if workspace.KeepsPrivate(one.Kind) && c.Filter.Kind != one.Kind {
+			if called := view.CommandName(one.Name, one.Agent); !slices.Contains(*private, called) {
+				*private = append(*private, called)
 			}
-			choose(one.Agent, one.Name, one.Kind)
+			return false
 		}
+		was := known[one.Agent]
+		known[one.Agent] = true
+		return !was
 	}
-	if way != exchange.Push {
+	return func(yield func(pick, error) bool) {
+		var mine []pick // it is written to while they pass
+		if way != exchange.Pull {
+			l, err := view.Lister(d.Store)
+			if err != nil {
+				yield(pick{}, err)
+				return
+			}
+			for one, err := range l.List(ctx, c.Filter) {
+				if err != nil {
+					yield(pick{}, err)
+					return
+				}
+				if choose(one) {
+					mine = append(mine, pick{id: one.Agent})
+				}
+			}
+		}
+		for _, one := range mine {
+			if !yield(one, nil) {
+				return
+			}
+		}
+		if way == exchange.Push {
+			return
+		}
 		for one, err := range p.List(ctx, c.Filter) {
+			next := pick{id: one.Agent}
 			if err == nil {
-				err = named(one.Agent)
+				next.theirs, err = isHere(ctx, d.Store, one.Agent)
 			}
 			if err != nil {
-				return nil, nil, err
+				yield(pick{}, err)
+				return
 			}
-			choose(one.Agent, one.Name, one.Kind)
+			if choose(one) && !yield(next, nil) {
+				return
+			}
 		}
 	}
-	return ids, theirs, nil
+}
+
+// named yields the agents of some names. One that means none keeps all of them from passing.
+func named(ctx context.Context, d *Desk, p *Peer, names []string, way exchange.Way) iter.Seq2[pick, error] {
+	return func(yield func(pick, error) bool) {
+		var all []pick
+		for _, name := range names {
+			id, there, err := namedIn(ctx, d.Store, p, name, way)
+			one := pick{id: id}
+			if err == nil && there {
+				if own, miss := Find(ctx, d.Store, name); miss != nil || own != id {
+					one.theirs, err = isHere(ctx, d.Store, id)
+				}
+			}
+			if err != nil {
+				yield(pick{}, err)
+				return
+			}
+			if !slices.ContainsFunc(all, func(o pick) bool { return o.id == id }) {
+				all = append(all, one)
+			}
+		}
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
+
+func isHere(ctx context.Context, s perdure.Store, id perdure.AgentID) (bool, error) {
+	_, err := s.Heads(ctx, id)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // namedIn is the agent of a name, where it may come from: here, there, or either; and whether the other place says so.
