@@ -143,7 +143,7 @@ func newRequest(id perdure.AgentID, on []perdure.Hash, entries []*perdure.Entry)
 		if i > 0 && e.Kind == perdure.KindGenesis || !linked(e, on, entries[:i]) {
 			return nil, nil
 		}
-		covers[i] = e.Kind == perdure.KindSnapshot && slices.Equal(h.few, e.Parents)
+		covers[i] = e.Kind == perdure.KindSnapshot && h.are(e.Parents)
 		h.step(e)
 	}
 	if h.count > fewHeads {
@@ -152,7 +152,7 @@ func newRequest(id perdure.AgentID, on []perdure.Hash, entries []*perdure.Entry)
 	r := &request{
 		id:      id,
 		old:     column,
-		heads:   headsColumn(h.few),
+		heads:   h.column(),
 		says:    h.says(),
 		genesis: entries[0],
 		last:    entries[len(entries)-1].Name,

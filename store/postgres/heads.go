@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -59,12 +60,11 @@ func ascending(names []perdure.Hash) []perdure.Hash {
 type heads struct {
 	count int64
 	sum   perdure.Hash
-	few   []perdure.Hash // all of them, ascending, unless wide
-	wide  bool           // most are in the table
-	known map[perdure.Hash]bool
-	gone  []perdure.Hash // of those in the table
-	fresh map[perdure.Hash]bool
-	due   perdure.Time // of the last that became one
+	wide  bool                  // most are in the table
+	known map[perdure.Hash]bool // all of them; where wide, those of the table that were learned
+	fresh map[perdure.Hash]bool // where wide, those that are not in the table yet
+	gone  []perdure.Hash        // of those in the table
+	due   perdure.Time          // of the last that became one
 }
 
 // newHeads is those of an agent that has none yet.
@@ -81,9 +81,8 @@ func readHeads(column []byte) (*heads, error) {
 		return nil, errRow
 	}
 	for b := column; len(b) > 0; b = b[hashSize:] {
-		h.few = append(h.few, perdure.Hash(b[:hashSize]))
+		h.add(perdure.Hash(b[:hashSize]))
 	}
-	h.count, h.sum = int64(len(h.few)), sumOf(h.few)
 	return h, nil
 }
 
@@ -103,15 +102,11 @@ func (h *heads) learn(ctx context.Context, x *transaction, names []perdure.Hash)
 }
 
 // has reports whether a name is a head.
-func (h *heads) has(name perdure.Hash) bool {
-	if h.fresh[name] {
-		return true
-	}
-	if h.wide {
-		return h.known[name]
-	}
-	_, found := slices.BinarySearchFunc(h.few, name, perdure.Hash.Compare)
-	return found
+func (h *heads) has(name perdure.Hash) bool { return h.known[name] || h.fresh[name] }
+
+// names are all heads, ascending. Where wide they are in the table instead.
+func (h *heads) names() []perdure.Hash {
+	return slices.SortedFunc(maps.Keys(h.known), perdure.Hash.Compare)
 }
 
 // are reports whether these, in any order, are the heads. They must have been learned.
@@ -130,24 +125,33 @@ func (h *heads) step(e *perdure.Entry) {
 		}
 		addTo(&h.sum, &parent)
 		h.count--
-		switch {
-		case h.fresh[parent]:
-			delete(h.fresh, parent)
-		case h.wide:
-			delete(h.known, parent)
+		if h.wide && !h.fresh[parent] {
 			h.gone = append(h.gone, parent)
 		}
-		if i, found := slices.BinarySearchFunc(h.few, parent, perdure.Hash.Compare); found {
-			h.few = slices.Delete(h.few, i, i+1)
-		}
+		delete(h.fresh, parent)
+		delete(h.known, parent)
 	}
-	addTo(&h.sum, &e.Name)
-	h.count++
+	h.add(e.Name)
 	h.due = e.Due
-	if h.fresh[e.Name] = true; !h.wide {
-		i, _ := slices.BinarySearchFunc(h.few, e.Name, perdure.Hash.Compare)
-		h.few = slices.Insert(h.few, i, e.Name)
+}
+
+// add takes in a head. It keeps no order: a memory may have a great many, and each is added.
+func (h *heads) add(name perdure.Hash) {
+	addTo(&h.sum, &name)
+	h.count++
+	if h.wide {
+		h.fresh[name] = true
+	} else {
+		h.known[name] = true
 	}
+}
+
+// column is what the row holds for these heads.
+func (h *heads) column() []byte {
+	if h.count > fewHeads {
+		return wideColumn(h.count, h.sum)
+	}
+	return headsColumn(h.names())
 }
 
 // says is when the heads say a node should look. One head is the one that came last.
@@ -162,9 +166,9 @@ func (h *heads) says() perdure.Time {
 func (h *heads) save(ctx context.Context, x *transaction) ([]byte, error) {
 	if !h.wide {
 		if h.count <= fewHeads {
-			return headsColumn(h.few), nil
+			return h.column(), nil
 		}
-		return wideColumn(h.count, h.sum), x.addHeads(ctx, h.few)
+		return h.column(), x.addHeads(ctx, h.names())
 	}
 	if len(h.gone) > 0 {
 		if err := x.exec(
@@ -173,15 +177,11 @@ func (h *heads) save(ctx context.Context, x *transaction) ([]byte, error) {
 			return nil, err
 		}
 	}
-	fresh := make([]perdure.Hash, 0, len(h.fresh))
-	for name := range h.fresh {
-		fresh = append(fresh, name)
-	}
-	if err := x.addHeads(ctx, fresh); err != nil {
+	if err := x.addHeads(ctx, slices.Collect(maps.Keys(h.fresh))); err != nil {
 		return nil, err
 	}
 	if h.count > fewHeads {
-		return wideColumn(h.count, h.sum), nil
+		return h.column(), nil
 	}
 	var few []perdure.Hash
 	err := x.query(ctx, "DELETE FROM ~heads WHERE agent=$1 RETURNING name", func(r pgx.Rows) error {

@@ -89,7 +89,8 @@ func (r *reading) complete(now moment) error {
 		return nil
 	case r.from == 0:
 		if r.first == nil || !now.part && len(r.first.Parents) > 0 ||
-			!bytes.Equal(now.heads, headsColumn(r.heads.few)) {
+			int(r.heads.count) != len(r.heads.known) || // one came twice
+			!bytes.Equal(now.heads, r.heads.column()) {
 			return errLost
 		}
 		return nil
@@ -178,8 +179,11 @@ func (s *Store) readHeads(ctx context.Context, id perdure.AgentID) ([]perdure.Ha
 		return nil, err
 	}
 	h, err := readHeads(column)
-	if err != nil || !h.wide {
-		return h.few, err
+	if err != nil {
+		return nil, err
+	}
+	if !h.wide {
+		return h.names(), nil
 	}
 	names := make([]perdure.Hash, len(many))
 	for i, b := range many {

@@ -95,13 +95,10 @@ func (x *transaction) reindex(ctx context.Context) (err error) {
 			from = r.pos + 1
 		}
 	}
-	all := make([]perdure.Hash, 0, len(names))
 	for name, due := range names {
-		all = append(all, name)
+		x.heads.add(name)
 		x.heads.due = due
 	}
-	x.heads.few = ascending(all)
-	x.heads.count, x.heads.sum = int64(len(all)), sumOf(all)
 	return x.save(ctx)
 }
 
