@@ -82,3 +82,23 @@ func (s *Signer) Admission(a *Agent, now time.Time, note string) ([]*Entry, erro
 	snapshot, _, err := s.Commit(next, now, Draft{Body: Snapshot{Fold: *next.fold}})
 	return append(told, snapshot...), err
 }
+
+// Hold is the entries that pause an agent which arrived, in nobody's name, until somebody admits it.
+func (s *Signer) Hold(a *Agent, now time.Time, note string) ([]*Entry, error) {
+	pause := Event{Name: "arrived", ID: holdOn(a.Heads()), Notice: Pause{Note: note}}
+	entries, _, err := s.Commit(a, now, Draft{Body: pause})
+	return entries, err
+}
+
+// LetGo is the entries by which an agent goes on in spite of holds put on it elsewhere, and the agent with them; none
+// for no holds.
+func (s *Signer) LetGo(a *Agent, now time.Time, holds ...*Entry) ([]*Entry, *Agent, error) {
+	if len(holds) == 0 {
+		return nil, a, nil
+	}
+	ev, err := lettingGo(holds)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Commit(a, now, Draft{Body: ev})
+}

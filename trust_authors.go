@@ -71,8 +71,8 @@ func (a *Agent) overrules(e *Entry) bool {
 		return c.Reconciled && others(c.Decision)
 	case Event:
 		switch n := c.Notice.(type) {
-		case Resume:
-			return slices.ContainsFunc(a.fold.Paused, oneOf(n.Of))
+		case Resume: // but for one that only lets go of what is none of this place's
+			return slices.ContainsFunc(a.fold.Paused, oneOf(n.Of)) && !c.LetsGo()
 		case Grant:
 			return true
 		case Settle:
@@ -221,6 +221,9 @@ func rightFor(e *Entry) Right {
 	case Approval: // to let an agent go on, or something happen again, is a person's word
 		return ev.word("approval")
 	case Resume:
+		if ev.LetsGo() {
+			return MayAuthor // what arrives is held again where the hold was put
+		}
 		return ev.word("resume", takenBack)
 	case Settle:
 		return ev.word("settle")

@@ -9,25 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// arrived is what the hold of an arriving agent is called, for people.
-const arrived = "arrived"
-
-// holdOf is the id of the hold of an agent with these heads.
-func holdOf(heads []perdure.Hash) string {
-	var all []byte
-	for _, h := range heads {
-		all = append(all, h[:]...)
-	}
-	return "held-" + perdure.HashOf(all).String()
-}
-
-// IsHold reports whether an entry is the pause that an arriving agent was put under, in nobody's name: its id says
-// what it was put on.
-func IsHold(e *perdure.Entry) bool {
-	event, _ := e.Content().(perdure.Event)
-	_, pause := event.Notice.(perdure.Pause)
-	return pause && event.By == "" && event.ID == holdOf(e.Parents)
-}
+// waits is what people are told of a hold.
+const waits = "it does nothing here until somebody admits it"
 
 // admit asks whether an agent may go on here, and writes the pause it is to wait under, or what admits it.
 func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
@@ -59,22 +42,34 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 	case im.o.Key == nil:
 		return nil, nil
 	case im.o.Ready || !unfit && a.Verdict.Answer == perdure.Allow:
-		if a.Admitted = true; a.Stranger == nil {
-			return nil, nil
-		}
-		return im.o.Key.Admission(derived, im.o.Now, "as it arrived")
+		a.Admitted = true
+		return im.welcome(derived, a.Stranger != nil)
 	case im.agent.Fold().Ended != nil:
 		return nil, nil // there is nothing to keep it from
 	}
-	why := "it does nothing here until somebody admits it"
+	why := waits
 	if a.Verdict.Reason != "" {
 		why += ": " + a.Verdict.Reason
 	}
-	pause := perdure.Event{Name: arrived, ID: holdOf(im.agent.Heads()), Notice: perdure.Pause{Note: why}}
-	if entries, _, err = im.o.Key.Commit(im.agent, im.o.Now, perdure.Draft{Body: pause}); err == nil {
+	if entries, err = im.o.Key.Hold(im.agent, im.o.Now, why); err == nil {
 		a.Hold = entries[len(entries)-1].Name
 	}
 	return entries, err
+}
+
+// welcome is the entries of an agent that is admitted as it arrives: holds put elsewhere are none of this place's, and
+// a stranger's agent is vouched for.
+func (im *importing) welcome(a *perdure.Agent, stranger bool) ([]*perdure.Entry, error) {
+	holds, err := standing(a, im.entries())
+	if err != nil {
+		return nil, err
+	}
+	entries, a, err := im.o.Key.LetGo(a, im.o.Now, holds...)
+	if err != nil || !stranger {
+		return entries, err
+	}
+	admission, err := im.o.Key.Admission(a, im.o.Now, "as it arrived")
+	return append(entries, admission...), err
 }
 
 // checkEntering refuses entries that may not join the agent that is here. One that is held may get more of the same:
@@ -121,11 +116,11 @@ func (h *holds) is(e *perdure.Entry) bool {
 	case perdure.Admitted:
 		h.only[e.Name] = true
 	case perdure.Pause:
-		h.held[e.Name] = on && event.By == "" &&
-			(event.ID == holdOf(e.Parents) || event.ID == "" && event.Name == arrived)
+		h.held[e.Name] = on && (e.IsHold() || event.By == "" && event.ID == "" && event.Name == "arrived")
 		h.only[e.Name] = h.held[e.Name]
 	case perdure.Resume:
-		h.only[e.Name] = len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h.held[p] })
+		h.only[e.Name] = on && event.LetsGo() ||
+			len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h.held[p] })
 	default:
 		h.only[e.Name] = e.Kind == perdure.KindSnapshot // which tells nothing new
 	}

@@ -34,7 +34,9 @@ type ImportOptions struct {
 	Refuse bool // refuse an agent that does not count, instead of holding it
 	// policy, asked about an agent that is new here and before anything is written; nil asks
 	Admit func(a *perdure.Agent) perdure.Verdict
-	// in whose name an agent is paused that waits for a person; nil: it is not paused
+	// who signs the pause of an agent that waits for a person; nil: it is not paused. That pause, the hold, is a matter
+	// of this store: one that comes back to where an agent was not held is let go of there, and an agent that is held
+	// here stays so until people admit it, whatever was let go of elsewhere.
 	Key *perdure.Signer
 	// the owner of Key has looked at it, and admits it now unless policy denies
 	Ready bool
@@ -91,6 +93,7 @@ type importing struct {
 
 	absent, dropped int64 // how many bodies are not there, and how many of them the memory says were dropped
 	droppedBy       func(*perdure.Entry) int64
+	told            bool // the capsule tells of holds
 	size            int64
 	fold            perdure.Hash
 	agent           *perdure.Agent // as validated; nil after shallow validation
@@ -180,8 +183,12 @@ func (im *importing) merge(a *Arrival) error {
 		if err == nil {
 			err = im.checkEntering(id)
 		}
+		var more []*perdure.Entry
 		if err == nil {
-			err = im.add(a, nil, func(ctx context.Context, id perdure.AgentID, all ...*perdure.Entry) error {
+			more, err = im.stay(a, im.here, nil)
+		}
+		if err == nil {
+			err = im.add(a, more, func(ctx context.Context, id perdure.AgentID, all ...*perdure.Entry) error {
 				return im.s.Append(ctx, id, heads, all...)
 			})
 		}
@@ -221,7 +228,8 @@ func (im *importing) look() error {
 	return im.ctx.Err()
 }
 
-// note counts the bodies that are absent, and those of which the memory says that they were dropped, by whoever may.
+// note counts the bodies that are absent, and those of which the memory says that they were dropped, by whoever may,
+// and notes what tells of holds.
 func (im *importing) note(e *perdure.Entry) {
 	if im.droppedBy == nil {
 		g, _ := e.Content().(perdure.Genesis)
@@ -231,6 +239,7 @@ func (im *importing) note(e *perdure.Entry) {
 		im.absent++
 	}
 	im.dropped += im.droppedBy(e)
+	im.told = im.told || tellsOf(e)
 }
 
 // entries reads the capsule from its beginning.

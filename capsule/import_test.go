@@ -139,6 +139,15 @@ func TestHoldsAreNothingNew(t *testing.T) {
 	refused(t, "older than a pause that was not for its arrival", err, PredRollback)
 }
 
+// holdOn is the id of the hold of an agent with these heads.
+func holdOn(heads []perdure.Hash) string {
+	var all []byte
+	for _, h := range heads {
+		all = append(all, h[:]...)
+	}
+	return "held-" + perdure.HashOf(all).String()
+}
+
 // A pause is a hold by what it is, not by what it is called: who can name an event must not make an older copy pass for
 // the same.
 func TestAPauseByAPersonIsNoHold(t *testing.T) {
@@ -148,13 +157,13 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 		want Relation
 	}{
 		{"of a person, called as a hold is", func(on []perdure.Hash) perdure.Event {
-			return perdure.Event{Name: arrived, By: "ada", ID: holdOf(on), Notice: perdure.Pause{}}
+			return perdure.Event{Name: "arrived", By: "ada", ID: holdOn(on), Notice: perdure.Pause{}}
 		}, Older},
 		{"with the id of another hold", func([]perdure.Hash) perdure.Event {
-			return perdure.Event{Name: arrived, ID: holdOf(nil), Notice: perdure.Pause{}}
+			return perdure.Event{Name: "arrived", ID: holdOn(nil), Notice: perdure.Pause{}}
 		}, Older},
 		{"that is a hold, called otherwise", func(on []perdure.Hash) perdure.Event {
-			return perdure.Event{Name: "wait", ID: holdOf(on), Notice: perdure.Pause{}}
+			return perdure.Event{Name: "wait", ID: holdOn(on), Notice: perdure.Pause{}}
 		}, Same},
 	} {
 		w := newAuthor()

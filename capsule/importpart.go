@@ -58,7 +58,11 @@ func (im *importing) deepen(a *Arrival) error {
 	if err := im.replaces(a.Head.Agent, whole); err != nil {
 		return err
 	}
-	return p.Replace(im.ctx, a.Head.Agent, im.held, a.Head.Holds(), whole)
+	more, err := im.stay(a, a.Head.Holds(), whole)
+	if err != nil {
+		return err
+	}
+	return p.Replace(im.ctx, a.Head.Agent, im.held, a.Head.Holds(), inTurn(whole, each(more)))
 }
 
 // replaces refuses what would stand in the place of an agent that is here and does not fold by this trust, where a

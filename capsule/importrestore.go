@@ -95,11 +95,15 @@ func (im *importing) instead(a *Arrival, heads []perdure.Hash) error {
 			return err
 		}
 	}
+	more, err := im.stay(a, a.Head.Holds(), im.entries())
+	if err != nil {
+		return err
+	}
 	if err := im.o.Aside(a.Head.Agent); err != nil {
 		return fmt.Errorf("keep the copy that is here: %w", err)
 	}
 	a.Relation, a.Dropped = Restored, "what only that one had"
-	return p.Replace(im.ctx, a.Head.Agent, heads, a.Head.Holds(), im.entries())
+	return p.Replace(im.ctx, a.Head.Agent, heads, a.Head.Holds(), inTurn(im.entries(), each(more)))
 }
 
 // words names the entries and who wrote them.

@@ -119,7 +119,7 @@ func arrivalHold(ctx context.Context, s perdure.Store, a *perdure.Agent) (bool, 
 			return false, err
 		}
 		i := slices.Index(paused, e.Name)
-		if i >= 0 && capsule.IsHold(e) {
+		if i >= 0 && e.IsHold() {
 			return true, nil
 		}
 		if i >= 0 {
@@ -233,7 +233,11 @@ func (l Local) admit(ctx context.Context, s *spool) (*exchange.Receipt, error) {
 	if err := d.Home.expect(ctx, d.Store, id, held); err != nil {
 		return nil, err
 	}
-	_, added, err := trust.Join(ctx, d.Store, id, s.entries())
+	key, err := d.Home.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, added, err := capsule.Join(ctx, d.Store, id, s.entries(), capsule.ImportOptions{Trust: trust, Key: key})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/internal/disk"
@@ -395,7 +396,7 @@ func (p *folderPeer) Take(ctx context.Context, id perdure.AgentID, entries iter.
 		return nil, err
 	}
 	r.Heads = a
-	now, added, err := p.trust.Join(ctx, p.s, id, s.entries())
+	now, added, err := capsule.Join(ctx, p.s, id, s.entries(), capsule.ImportOptions{Trust: p.trust})
 	if err != nil {
 		return nil, err
 	}

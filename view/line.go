@@ -395,6 +395,9 @@ func eventText(b *perdure.Event, act perdure.Action) string {
 	case perdure.Pause:
 		what, said = "paused", n.Note
 	case perdure.Resume:
+		if b.LetsGo() {
+			return "goes on: it was held elsewhere"
+		}
 		what, said = "resumed", n.Note
 	case perdure.Cancel:
 		what, said = "ended", n.Note

@@ -1,0 +1,184 @@
+package capsule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Join adds entries that another place sent to an agent that is in a store, all or none, as Trust.Join does, and keeps
+// it held here, or not, as it is: see ImportOptions. Without a Key it refuses entries that would change that.
+func Join(ctx context.Context, s perdure.Store, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error],
+	o ImportOptions) (*perdure.Agent, int, error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	var more []*perdure.Entry
+	told, err := tells(entries)
+	if err == nil && told {
+		more, _, err = o.stay(ctx, s, id, perdure.Full, entries, nil)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
+	}
+	a, added, err := o.Trust.Join(ctx, s, id, inTurn(entries, each(more)))
+	return a, max(added-len(more), 0), err
+}
+
+// tells reports whether entries say of an agent that it is held somewhere, or is not.
+func tells(entries iter.Seq2[*perdure.Entry, error]) (bool, error) {
+	for e, err := range entries {
+		if err != nil || tellsOf(e) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func tellsOf(e *perdure.Entry) bool {
+	event, _ := e.Content().(perdure.Event)
+	return e.IsHold() || event.LetsGo()
+}
+
+// stay is the entries after which an agent is held here as it was before others arrived, whatever those say: a hold is
+// a matter of the place that put it. Only people admit an agent, wherever they say so. Whole is the memory as it will
+// be, of this depth; nil: what is here, and what arrives after it. Held is the hold the agent was put under again, if
+// it was.
+func (o *ImportOptions) stay(ctx context.Context, s perdure.Store, id perdure.AgentID, d perdure.Depth, arriving,
+	whole iter.Seq2[*perdure.Entry, error]) (more []*perdure.Entry, held perdure.Hash, err error) {
+	here, err := o.load(ctx, s, id)
+	if err != nil {
+		return nil, held, unjudged(err)
+	}
+	known := map[short]bool{}
+	for item, err := range s.Entries(ctx, id, 0) {
+		if err != nil {
+			return nil, held, err
+		}
+		known[short(item.Name[:16])] = true
+	}
+	fresh := func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range arriving {
+			if (err != nil || !known[short(e.Name[:16])]) && !yield(e, err) {
+				return
+			}
+		}
+	}
+	if whole == nil {
+		whole = inTurn(perdure.Memory(ctx, s, id), fresh)
+	}
+	next, err := o.fold(d, whole)
+	if err != nil {
+		return nil, held, unjudged(err)
+	}
+	before, err := standing(here, perdure.Memory(ctx, s, id))
+	if err != nil {
+		return nil, held, err
+	}
+	after, err := standing(next, whole)
+	if err != nil || next.Fold().Ended != nil || (len(before) > 0) == (len(after) > 0) {
+		return nil, held, err
+	}
+	if len(after) > 0 {
+		if o.Key != nil && (o.Trust == nil || o.Trust.Counts(next) == nil) { // else it does nothing here anyway
+			more, _, err = o.Key.LetGo(next, o.Now, after...)
+		}
+		return more, held, err
+	}
+	if admitted, err := byPeople(before, fresh); err != nil || admitted {
+		return nil, held, err
+	}
+	if o.Key == nil {
+		return nil, held, fmt.Errorf("%w: it waits there until somebody admits it", perdure.ErrDenied)
+	}
+	if more, err = o.Key.Hold(next, o.Now, waits); err == nil {
+		held = more[len(more)-1].Name
+	}
+	return more, held, err
+}
+
+// stay is ImportOptions.stay of a capsule that is to join what is here.
+func (im *importing) stay(a *Arrival, d Depth, whole iter.Seq2[*perdure.Entry, error]) (more []*perdure.Entry,
+	err error) {
+	if im.told && im.o.Key != nil {
+		more, a.Hold, err = im.o.stay(im.ctx, im.s, a.Head.Agent, d, im.entries(), whole)
+	}
+	return more, err
+}
+
+// standing is the holds among entries that keep an agent from going on.
+func standing(a *perdure.Agent, entries iter.Seq2[*perdure.Entry, error]) (holds []*perdure.Entry, err error) {
+	paused := a.Fold().Paused
+	if len(paused) == 0 {
+		return nil, nil
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(paused, e.Name) && e.IsHold() {
+			holds = append(holds, e)
+		}
+	}
+	return holds, nil
+}
+
+// byPeople reports whether people ended all of the holds with one of the entries.
+func byPeople(holds []*perdure.Entry, entries iter.Seq2[*perdure.Entry, error]) (bool, error) {
+	for e, err := range entries {
+		if err != nil {
+			return false, err
+		}
+		event, _ := e.Content().(perdure.Event)
+		if n, ok := event.Notice.(perdure.Resume); ok && !event.LetsGo() {
+			holds = slices.DeleteFunc(holds, func(h *perdure.Entry) bool { return slices.Contains(n.Of, h.Name) })
+		}
+	}
+	return len(holds) == 0, nil
+}
+
+// unjudged is nil for a memory that is refused anyway, by whoever adds to it and knows why.
+func unjudged(err error) error {
+	if errors.Is(err, perdure.ErrRejected) {
+		return nil
+	}
+	return err
+}
+
+// load is the agent that is here, as far as it can be told.
+func (o *ImportOptions) load(ctx context.Context, s perdure.Store, id perdure.AgentID) (*perdure.Agent, error) {
+	if o.Trust != nil {
+		if a, err := o.Trust.Load(ctx, s, id); !errors.Is(err, perdure.ErrRejected) {
+			return a, err
+		}
+	}
+	return perdure.Load(ctx, s, id)
+}
+
+// fold is load of entries.
+func (o *ImportOptions) fold(d perdure.Depth, entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
+	if o.Trust != nil && d == perdure.Full {
+		if a, err := o.Trust.Fold(entries); !errors.Is(err, perdure.ErrRejected) {
+			return a, err
+		}
+	}
+	return d.Fold(entries)
+}
+
+// inTurn is one run of entries after the other.
+func inTurn(runs ...iter.Seq2[*perdure.Entry, error]) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for _, run := range runs {
+			for e, err := range run {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}

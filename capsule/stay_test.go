@@ -1,0 +1,230 @@
+package capsule
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// copyOf is a place that an agent is copied to and from.
+type copyOf struct {
+	author
+	t     testing.TB
+	store *perdure.MemStore
+	id    perdure.AgentID
+	trust *perdure.Trust
+}
+
+// places are two that trust each other: the agent is at home in one, and waits in the other.
+func places(t testing.TB) (home, away *copyOf) {
+	w, b := newAuthor(), newAuthor()
+	g, a := w.genesis("a")
+	first, _ := w.commit(a, event("first", 10, 1))
+	s, id := put(t, g, first[0])
+	trust := func(rights perdure.Right) *perdure.Trust {
+		return perdure.NewTrust(perdure.Trustee{Key: w.Key(), Rights: perdure.MayOwn, Scope: "acme"},
+			perdure.Trustee{Key: b.Key(), Rights: rights, Scope: "acme"})
+	}
+	home = &copyOf{w, t, s, id, trust(perdure.MayAuthor | perdure.MayApprove)}
+	away = &copyOf{b, t, new(perdure.MemStore), id, trust(perdure.MayOwn)}
+	if got := away.takes(home); got.Hold.IsZero() {
+		t.Fatalf("it arrived as %+v, want it held", got)
+	}
+	return home, away
+}
+
+func (c *copyOf) file() []byte { return exported(c.t, c.store, c.id, Options{}) }
+
+func (c *copyOf) takes(from *copyOf) *Arrival {
+	c.t.Helper()
+	got, err := take(c.t, c.store, from.file(), ImportOptions{Trust: c.trust, Key: c.Signer, Now: began, Older: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return got
+}
+
+// joins is takes by the way of what peers send.
+func (c *copyOf) joins(from *copyOf) {
+	c.t.Helper()
+	if _, _, err := Join(c.t.Context(), c.store, c.id, perdure.Memory(c.t.Context(), from.store, c.id),
+		ImportOptions{Trust: c.trust, Key: c.Signer, Now: began}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *copyOf) agent() *perdure.Agent {
+	c.t.Helper()
+	a := must(perdure.Load(c.t.Context(), c.store, c.id))
+	if err := c.trust.Counts(a); err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+func (c *copyOf) tell(ev perdure.Event) {
+	c.t.Helper()
+	a := c.agent()
+	es, _ := c.commit(a, ev)
+	if err := c.store.Append(c.t.Context(), c.id, a.Heads(), es...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *copyOf) paused(what string, want int) {
+	c.t.Helper()
+	if got := c.agent().Fold().Paused; len(got) != want {
+		c.t.Fatalf("%s: paused by %d, want %d", what, len(got), want)
+	}
+}
+
+// A hold is a matter of the place that put it, whichever way copies come and go.
+func TestAHoldStaysWhereItWasPut(t *testing.T) {
+	for way, passes := range map[string]func(to, from *copyOf){
+		"imported": func(to, from *copyOf) { to.takes(from) }, "sent": (*copyOf).joins,
+	} {
+		t.Run(way, func(t *testing.T) {
+			home, away := places(t)
+			away.tell(event("more", 10, 2))
+			passes(home, away)
+			home.paused("where it is at home", 0)
+			heads := home.agent().Heads()
+			if passes(home, away); !slices.Equal(home.agent().Heads(), heads) {
+				t.Fatal("the same copy again changed something")
+			}
+			if got := home.takes(away); got.Relation != Same {
+				t.Errorf("the same copy again is %v", got.Relation)
+			}
+			passes(away, home)
+			away.paused("where it waits, after the way back", 1)
+			heads = away.agent().Heads()
+			if passes(away, home); !slices.Equal(away.agent().Heads(), heads) {
+				t.Fatal("the way back again changed something")
+			}
+			passes(home, away)
+			home.paused("at home, once more", 0)
+
+			home.tell(perdure.Event{Name: "pause", By: "ann", Notice: perdure.Pause{Note: "wait"}})
+			passes(away, home)
+			away.paused("with the pause of a person, too", 2)
+			passes(home, away)
+			home.paused("paused by a person", 1)
+			home.tell(perdure.Event{Name: "resume", By: "ann",
+				Notice: perdure.Resume{Of: home.agent().Fold().Paused}})
+			passes(away, home)
+			away.paused("where it waits, after that pause", 1)
+
+			away.tell(perdure.Event{Name: "resume", By: "bob",
+				Notice: perdure.Resume{Of: away.agent().Fold().Paused}})
+			passes(home, away)
+			passes(away, home)
+			home.paused("at home, admitted elsewhere", 0)
+			away.paused("admitted", 0)
+		})
+	}
+}
+
+// Who says elsewhere that it is to go on where it waits, admits it.
+func TestAPersonAdmitsFromElsewhere(t *testing.T) {
+	home, away := places(t)
+	hold := away.agent().Fold().Paused
+	home.takes(away)
+	home.tell(perdure.Event{Name: "resume", By: "ann", Notice: perdure.Resume{Of: hold}})
+	away.takes(home)
+	away.paused("admitted by its owner, elsewhere", 0)
+}
+
+// An agent that a third place admits is not paused there by what the second one says.
+func TestAnAdmittedAgentIsNotHeldByWhatArrivesWithIt(t *testing.T) {
+	_, away := places(t)
+	allow := func(*perdure.Agent) perdure.Verdict { return perdure.Verdict{Answer: perdure.Allow} }
+	for what, o := range map[string]ImportOptions{
+		"by policy": {Admit: allow, Trust: away.trust}, "by a person": {Ready: true, Trust: away.trust},
+		"as a stranger's": {Ready: true},
+	} {
+		third := &copyOf{newAuthor(), t, new(perdure.MemStore), away.id, o.Trust}
+		own := perdure.Trustee{Key: third.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope}
+		if third.trust = perdure.NewTrust(own); o.Trust != nil {
+			third.trust = o.Trust.With(own)
+		}
+		o.Trust, o.Key, o.Now = third.trust, third.Signer, began
+		if _, err := take(t, third.store, away.file(), o); err != nil {
+			t.Fatal(err)
+		}
+		third.paused(what, 0)
+	}
+}
+
+// Whoever may only write lifts holds that others put, and by the same entry no pause of a person.
+func TestWhatLetsGoOfAHoldLiftsNoPauseOfAPerson(t *testing.T) {
+	home, away := places(t)
+	holds := must(standing(away.agent(), perdure.Memory(t.Context(), away.store, away.id)))
+	es, _, err := home.LetGo(away.agent(), began, holds...)
+	if err != nil || len(es) != 1 {
+		t.Fatalf("%v %v, want one entry", es, err)
+	}
+	ev := es[0].Content().(perdure.Event)
+	if !ev.LetsGo() {
+		t.Fatalf("%+v does not let go", ev)
+	}
+	pause, paused := home.commit(away.agent(), perdure.Event{Name: "pause", Notice: perdure.Pause{}})
+	for what, change := range map[string]func(*perdure.Event){
+		"names another": func(ev *perdure.Event) { ev.Notice = perdure.Resume{Of: []perdure.Hash{pause[0].Name}} },
+		"names one more": func(ev *perdure.Event) {
+			ev.Notice = perdure.Resume{Of: []perdure.Hash{holds[0].Name, pause[0].Name}}
+		},
+		"names none":      func(ev *perdure.Event) { ev.Notice = perdure.Resume{} },
+		"proves nothing":  func(ev *perdure.Event) { ev.Data = nil },
+		"is of somebody":  func(ev *perdure.Event) { ev.By = "ann" },
+		"sets state":      func(ev *perdure.Event) { ev.Set = map[string]perdure.Data{"x": ev.Data} },
+		"is called other": func(ev *perdure.Event) { ev.Name = "go" },
+		"carries a pause": func(ev *perdure.Event) {
+			ev.Notice = perdure.Resume{Of: []perdure.Hash{pause[0].Name}}
+			ev.Data = must(perdure.DataOf([][]byte{pause[0].HeaderBytes(), pause[0].BodyBytes()}))
+		},
+	} {
+		other := ev
+		change(&other)
+		machine := newAuthor()
+		_, next := machine.commit(paused, other)
+		if other.LetsGo() {
+			t.Errorf("an event that %s lets go", what)
+		}
+		trust := home.trust.With(perdure.Trustee{Key: away.Key(), Rights: perdure.MayOwn, Scope: "acme"},
+			perdure.Trustee{Key: machine.Key(), Rights: perdure.MayAuthor, Scope: "acme"})
+		if trust.Counts(next) == nil {
+			t.Errorf("an event that %s counts by the right of an author", what)
+		}
+	}
+}
+
+// A machine that is trusted to write, and no more, can have been where the hold was let go of.
+func TestWhatLetsGoTakesTheRightOfAnAuthor(t *testing.T) {
+	home, away := places(t)
+	machine := &copyOf{newAuthor(), t, new(perdure.MemStore), home.id, nil}
+	writes := perdure.Trustee{Key: machine.Key(), Rights: perdure.MayAuthor, Scope: "acme"}
+	machine.trust = home.trust.With(perdure.Trustee{Key: machine.Key(), Rights: perdure.MayOwn, Scope: "acme"})
+	if err := machine.store.PutAll(t.Context(), home.id, entriesOf(t, home)); err != nil {
+		t.Fatal(err)
+	}
+	machine.takes(away)
+	machine.paused("at the machine", 0)
+	home.trust, away.trust = home.trust.With(writes), away.trust.With(writes)
+	home.takes(machine)
+	home.paused("at home", 0)
+	away.takes(machine)
+	away.paused("where it waits", 1)
+}
+
+func entriesOf(t testing.TB, c *copyOf) iter.Seq2[*perdure.Entry, error] {
+	var all []*perdure.Entry
+	for e, err := range perdure.Memory(t.Context(), c.store, c.id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return each(all)
+}
