@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,15 +149,14 @@ func wrong(err error) error {
 
 // find is the agent of a task.
 func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, standing string, err error) {
-	var agent perdure.AgentID
-	if agent.UnmarshalText([]byte(id)) != nil {
+	if new(perdure.AgentID).UnmarshalText([]byte(id)) != nil { // a name finds none
 		return nil, "", a2a.ErrTaskNotFound
 	}
 	v, err := s.visitor(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	if a, err = s.own(ctx, v, agent); err != nil {
+	if a, err = s.own(ctx, v, string(id)); err != nil {
 		return nil, "", err
 	}
 	if standing, err = s.Desk.Home.Standing(ctx, s.Store, a, time.Now()); err != nil {
@@ -166,8 +166,8 @@ func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, sta
 }
 
 // own is an agent that is a task of a visitor.
-func (s *Server) own(ctx context.Context, v *home.Visitor, id perdure.AgentID) (*perdure.Agent, error) {
-	a, err := s.Desk.Agent(ctx, v, id.String())
+func (s *Server) own(ctx context.Context, v *home.Visitor, id string) (*perdure.Agent, error) {
+	a, err := s.Desk.Agent(ctx, v, id)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -479,20 +479,32 @@ func (t tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a
 	return t.s.task(ctx, req.ID, nil)
 }
 
-// ListTasks implements a2asrv.RequestHandler. Tasks are listed by the ids of their agents; the token is the last.
+// ListTasks implements a2asrv.RequestHandler. Tasks are listed by the ids of their agents. They are counted for the
+// first page alone, since to count them each has to be looked at; the token carries the count from page to page.
 func (t tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	size := cmp.Or(req.PageSize, usualPage)
 	if size < 1 || size > maxPage {
 		return nil, wrong(perdure.Invalid(fmt.Errorf("page size %d: want 1 to %d", size, maxPage)))
 	}
+	from, err := readPlace(req.PageToken)
+	if err != nil {
+		return nil, wrong(err)
+	}
 	ids, err := t.s.ids(ctx, req.ContextID)
 	if err != nil {
 		return nil, wrong(err)
 	}
-	res := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: len(ids)}
+	if req.PageToken == "" {
+		from.total, err = t.s.count(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+	}
+	from.total = min(from.total, len(ids)) // a client may write what it likes, and tasks may go
+	res := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: from.total}
 	none := 0
 	for _, id := range ids {
-		if id <= req.PageToken {
+		if id <= from.last {
 			continue
 		}
 		one, err := t.s.task(ctx, a2a.TaskID(id), cmp.Or(req.HistoryLength, &none))
@@ -504,12 +516,34 @@ func (t tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.L
 			one.Artifacts = nil
 		}
 		if len(res.Tasks) == size {
-			res.NextPageToken = string(res.Tasks[size-1].ID)
+			res.NextPageToken = from.String()
 			break
 		}
-		res.Tasks = append(res.Tasks, one)
+		res.Tasks, from.last = append(res.Tasks, one), id
 	}
 	return res, nil
+}
+
+// place is how far a list has got, as the token of a page says it: the last agent, and how many tasks there are.
+type place struct {
+	last  string
+	total int
+}
+
+func (p place) String() string { return fmt.Sprintf("%s.%d", p.last, p.total) }
+
+// readPlace reads the token of a page; none is the beginning.
+func readPlace(token string) (p place, err error) {
+	if token == "" {
+		return p, nil
+	}
+	last, total, _ := strings.Cut(token, ".")
+	p.last = last
+	if p.total, err = strconv.Atoi(total); err != nil || p.total < 1 || new(perdure.AgentID).UnmarshalText(
+		[]byte(last)) != nil {
+		return p, perdure.Invalid(errors.New("want the page token of the answer before, or none"))
+	}
+	return p, nil
 }
 
 var errUnsupported = a2a.ErrPushNotificationNotSupported
@@ -540,8 +574,8 @@ func (tasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequ
 	return nil, a2a.ErrExtendedCardNotConfigured
 }
 
-// ids are the agents that are tasks of whoever asks, of one context or of all, ascending. Agents that only say they are
-// tasks, and those that cannot be read, are none.
+// ids are the agents of which the index says that they are tasks of whoever asks, of one context or of all, ascending.
+// The index only finds: see own.
 func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
 	l, err := view.Lister(s.Store)
 	if err != nil {
@@ -562,13 +596,25 @@ func (s *Server) ids(ctx context.Context, of string) (ids []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.Labels[contextLabel] == "" {
-			continue
-		}
-		if _, err := s.own(ctx, v, one.Agent); err == nil {
+		if one.Labels[contextLabel] != "" {
 			ids = append(ids, one.Agent.String())
 		}
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// count is how many of these agents are tasks of whoever asks. Agents that only say they are tasks, and those that
+// cannot be read, are none.
+func (s *Server) count(ctx context.Context, ids []string) (n int, err error) {
+	v, err := s.visitor(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if _, err := s.own(ctx, v, id); err == nil {
+			n++
+		}
+	}
+	return n, ctx.Err()
 }

@@ -203,8 +203,21 @@ func TestOnlyTasksAreSeen(t *testing.T) {
 			t.Fatalf("the first page: %+v, %v", one, err)
 		}
 		rest, err := c.ListTasks(ctx, &proto.ListTasksRequest{PageSize: 2, PageToken: one.NextPageToken})
-		if err != nil || len(rest.Tasks) != 1 || rest.NextPageToken != "" {
+		if err != nil || len(rest.Tasks) != 1 || rest.TotalSize != 3 || rest.NextPageToken != "" {
 			t.Errorf("the second page: %+v, %v", rest, err)
+		}
+		last, _, _ := strings.Cut(one.NextPageToken, ".")
+		for token, want := range map[string]int{last + ".2": 2, last + ".9999999": 3} { // they are counted once
+			if rest, err = c.ListTasks(ctx, &proto.ListTasksRequest{PageToken: token}); err != nil ||
+				rest.TotalSize != want {
+				t.Errorf("the page of token %s: %+v, %v; want a total of %d", token, rest, err, want)
+			}
+		}
+		for _, token := range []string{last, last + ".", last + ".-1", last + ".0", last + ".1e9", "x.3", ".3"} {
+			if _, err := c.ListTasks(ctx, &proto.ListTasksRequest{PageToken: token}); !errors.Is(err,
+				proto.ErrInvalidParams) {
+				t.Errorf("the page of token %q: %v", token, err)
+			}
 		}
 		if of, err := c.ListTasks(ctx, &proto.ListTasksRequest{ContextID: tasks[0].ContextID}); err != nil ||
 			len(of.Tasks) != 1 {
