@@ -62,7 +62,7 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 	if err != nil {
 		return o, nil // whoever has it now sends the rest
 	}
-	if o.Partial, err = s.heads(); err != nil || len(o.Partial) > exchange.MaxHeads {
+	if o.Partial = s.heads(); len(o.Partial) > exchange.MaxHeads {
 		s.drop, o.Partial = true, nil
 	}
 	return o, s.close()

@@ -23,8 +23,8 @@ const (
 	// spoolDir is where a home keeps entries that are arriving, a file for each agent and sender.
 	spoolDir = "arriving"
 	spoolExt = ".part"
-	// maxArrival bounds what one sender can have lie there of one agent, unless a Desk says otherwise, maxSpools how
-	// many files of one sender lie there.
+	// maxArrival bounds what one sender can have lie there of one agent, unless a Desk says otherwise, and of others
+	// that broke off together; maxSpools how many files of one sender lie there.
 	maxArrival = 1 << 30
 	maxSpools  = 32
 	// spoolFor is how long what came before a connection broke waits for the rest.
@@ -39,6 +39,8 @@ type spool struct {
 	size int64
 	most int64 // that may lie there
 	drop bool  // nothing of it is of use any more
+	// names are the entries that lay there when it was opened, and whether none of the others follows them.
+	names map[perdure.Hash]bool
 }
 
 // spoolFile is the file of an agent that a sender has sent something of.
@@ -84,7 +86,7 @@ func sweepSpools(name string) error {
 		return err
 	}
 	var others []string // of the same sender
-	begun := map[string]time.Time{}
+	infos := map[string]os.FileInfo{}
 	for _, other := range names {
 		info, err := os.Stat(other)
 		switch {
@@ -92,12 +94,15 @@ func sweepSpools(name string) error {
 		case time.Since(info.ModTime()) > spoolFor:
 			dropSpool(other)
 		case senderOf(other) == senderOf(name):
-			others, begun[other] = append(others, other), info.ModTime()
+			others, infos[other] = append(others, other), info
 		}
 	}
-	slices.SortFunc(others, func(a, b string) int { return begun[a].Compare(begun[b]) })
-	for _, old := range others[:max(0, len(others)-maxSpools+1)] {
-		dropSpool(old)
+	slices.SortFunc(others, func(a, b string) int { return infos[b].ModTime().Compare(infos[a].ModTime()) })
+	size := int64(0)
+	for i, other := range others { // the newest first
+		if size += infos[other].Size(); i+1 >= maxSpools || size > maxArrival {
+			dropSpool(other)
+		}
 	}
 	return nil
 }
@@ -114,12 +119,12 @@ func dropSpool(name string) {
 	_ = errors.Join(os.Remove(name), f.Close()) // it is tried again with the next transfer
 }
 
-// cut drops what is not whole at the end.
+// cut drops what is not whole at the end, and finds out what is there.
 func (s *spool) cut() error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	s.size = 0
+	s.size, s.names = 0, map[perdure.Hash]bool{}
 	var b []byte
 	for e, err := range perdure.ReadMemory(s.f, perdure.Limits{}) {
 		if err != nil || e.ID() != s.id {
@@ -128,31 +133,25 @@ func (s *spool) cut() error {
 		if b, err = e.AppendBinary(b[:0]); err != nil {
 			return err
 		}
+		for _, p := range e.Parents {
+			if s.names[p] {
+				s.names[p] = false
+			}
+		}
+		s.names[e.Name] = true
 		s.size += int64(len(b))
 	}
 	return s.f.Truncate(s.size)
 }
 
-// heads are those of what is there, of which more is to come.
-func (s *spool) heads() ([]perdure.Hash, error) {
-	if s.size == 0 {
-		return nil, nil
-	}
-	found := map[perdure.Hash]bool{}
-	for e, err := range s.entries() {
-		if err != nil {
-			return nil, err
+// heads are those of what was there, of which more is to come.
+func (s *spool) heads() (all []perdure.Hash) {
+	for name, last := range s.names {
+		if last {
+			all = append(all, name)
 		}
-		for _, p := range e.Parents {
-			delete(found, p)
-		}
-		found[e.Name] = true
 	}
-	heads := make([]perdure.Hash, 0, len(found))
-	for h := range found {
-		heads = append(heads, h)
-	}
-	return heads, nil
+	return all
 }
 
 // roomless says that the disk is full where something arrives. What came of it is dropped: the home needs the room, and
@@ -166,7 +165,8 @@ func (s *spool) roomless(err error) error {
 		s.id.Short()), "make room on the disk of that home, then run the same command again")
 }
 
-// fill adds what arrives. What is whole stays if it breaks off.
+// fill adds what arrives and was not there yet: a sender who was not told what was begins again. What is whole stays if
+// it breaks off.
 func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 	if _, err := s.f.Seek(s.size, io.SeekStart); err != nil {
 		return err
@@ -188,6 +188,9 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 			s.drop = true
 			return perdure.Invalid(fmt.Errorf("entry %s is of agent %s, and agent %s was announced", e.Name.Short(),
 				e.ID().Short(), s.id.Short()))
+		}
+		if _, there := s.names[e.Name]; there {
+			continue
 		}
 		if b, err = e.AppendBinary(b[:0]); err != nil {
 			return err

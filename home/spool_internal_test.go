@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -98,5 +99,56 @@ func TestOneTransferHasTheFile(t *testing.T) {
 	all.Wait()
 	if got.Load() == 0 {
 		t.Error("nobody had it")
+	}
+}
+
+// A sender who was not told what lies there begins again: what lies there does not grow by that.
+func TestWhatLiesThereIsNotAddedTwice(t *testing.T) {
+	t.Parallel()
+	k, err := perdure.GenerateSigner("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &perdure.Node{Store: new(perdure.MemStore), Key: k}
+	a, err := n.Create(t.Context(), perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
+		Intent: perdure.Intent{Name: "a", Goal: "hear"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, size := &Home{Dir: t.TempDir()}, int64(0)
+	for i := range 3 {
+		s, err := h.openSpool(a.ID(), "me")
+		if err == nil {
+			err = s.fill(perdure.Memory(t.Context(), n.Store, a.ID()))
+		}
+		if err != nil || i > 0 && (s.size != size || len(s.heads()) != 1) {
+			t.Fatalf("%d bytes with heads %v, after %d: %v", s.size, s.heads(), size, err)
+		}
+		size = s.size
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What one sender's transfers leave that broke off is bounded together.
+func TestTransfersThatBrokeOffAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	h := &Home{Dir: t.TempDir()}
+	begun := time.Now().Add(-time.Hour)
+	for i := range 4 {
+		id := perdure.AgentID{byte(i)}
+		breaksOff(t, h, id, "me")
+		name := h.spoolFile(id, "me")
+		at := begun.Add(time.Duration(i) * time.Second)
+		if err := errors.Join(os.Truncate(name, maxArrival/2), os.Chtimes(name, time.Time{}, at)); err != nil { // holes
+			t.Fatal(err)
+		}
+	}
+	breaksOff(t, h, perdure.AgentID{9}, "me")
+	for i, want := range []bool{false, false, true, true} {
+		if _, err := os.Stat(h.spoolFile(perdure.AgentID{byte(i)}, "me")); (err == nil) != want {
+			t.Errorf("%d: is there %v, want %v", i, err == nil, want)
+		}
 	}
 }

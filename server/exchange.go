@@ -59,12 +59,18 @@ func (s *Server) offer(ctx context.Context, v *home.Visitor, in *Named) (*reply[
 	if err != nil {
 		return nil, err
 	}
+	if v.May(home.VerbImport) == nil { // they may be about to go on with a transfer that was cut
+		s.arrivals.settle(ctx, arrivalOf(id, v))
+	}
 	o, err := home.Local{Desk: s.Desk, Visitor: v}.Offer(ctx, id)
 	if o.Heads == nil {
 		o.Heads = []perdure.Hash{}
 	}
 	return replied[exchange.Offer](o, err)
 }
+
+// arrivalOf is what a transfer of an agent by a sender is called: there is one at a time.
+func arrivalOf(id perdure.AgentID, v *home.Visitor) string { return id.String() + " " + v.ID() }
 
 func (s *Server) missing(ctx context.Context, v *home.Visitor, in *struct {
 	Passed
@@ -122,7 +128,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *struct {
 	defer s.answering(x.w)
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	patient := s.patiently(x.w, body)
-	defer s.arrivals.begin(ctx, id.String()+" "+v.ID(), patient)()
+	defer s.arrivals.begin(ctx, arrivalOf(id, v), patient)()
 	r, err := here.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
 		x.refuse() // of what is refused no more is read

@@ -43,6 +43,27 @@ func (a *arrivals) begin(ctx context.Context, name string, s *stalling) (end fun
 	return func() { a.end(name, s) }
 }
 
+// settle has a transfer under a name give way if its sender is silent, so that what came of it can be gone on with. One
+// of which more comes is left alone.
+func (a *arrivals) settle(ctx context.Context, name string) {
+	a.mu.Lock()
+	old := a.under[name]
+	a.mu.Unlock()
+	if old == nil {
+		return
+	}
+	for range 2 {
+		old.giveUp()
+		select {
+		case <-old.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(giveWay):
+		}
+	}
+}
+
 // end forgets a transfer.
 func (a *arrivals) end(name string, s *stalling) {
 	a.mu.Lock()
