@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -87,15 +88,25 @@ func (c *Client) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2
 }
 
 // Vouch has the server sign what it has of an agent, and with it a challenge that nobody has used before: that shows
-// which key it has now. The agent must be there.
+// which key it has now, and that it is the server at this address, not another that the challenge was passed on to: it
+// signs the address by which it came, or its key is pinned, and shown in the handshake. The agent must be there.
 func (c *Client) Vouch(ctx context.Context, id perdure.AgentID, challenge perdure.Hash) (*exchange.Receipt, error) {
 	r, err := c.take(ctx, id, func(func(*perdure.Entry, error) bool) {}, challenge)
-	if err == nil && r.Challenge != challenge {
-		err = fmt.Errorf("%w: receipt: it does not answer the challenge, so it may be an old one; an older version of "+
-			"perdure answers none", perdure.ErrDenied)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if r.Challenge != challenge {
+		return nil, fmt.Errorf("%w: receipt: it does not answer the challenge, so it may be an old one; an older "+
+			"version of perdure answers none", perdure.ErrDenied)
+	}
+	u, err := url.Parse(c.base)
+	if err != nil {
+		return nil, err
+	}
+	if pinned := u.Scheme == "https" && !c.Pin.IsZero(); !pinned && !strings.EqualFold(r.At, u.Host) {
+		return nil, perdure.WithHint(fmt.Errorf("%w: receipt: it is not signed for the address %s, so another server "+
+			"may have been asked for it", perdure.ErrDenied, u.Host), "name that address there (perdure serve "+
+			"--allow-host), and have a proxy pass the Host header on; or use https with the key of the server")
 	}
 	return r, nil
 }

@@ -19,6 +19,9 @@ type Receipt struct {
 	// Challenge is what whoever asked for the receipt made up for it: it was signed after that, and for them. Zero:
 	// they made up none.
 	Challenge perdure.Hash `json:"challenge,omitzero"`
+	// At is the address by which the challenge came, HOST or HOST:PORT, if whoever signs knows it for their own: a
+	// challenge that somebody else was sent, and passed on, is answered for another address or for none.
+	At string `json:"at,omitempty"`
 
 	Key       perdure.Key `json:"key,omitzero"` // whose word it is; zero: nobody's, as of a folder
 	Signature []byte      `json:"signature,omitempty"`
@@ -29,6 +32,7 @@ func (r *Receipt) digest() perdure.Hash {
 	b := []byte("perdure receipt\x00")
 	if !r.Challenge.IsZero() {
 		b = append([]byte("perdure receipt for\x00"), r.Challenge[:]...)
+		b = append(binary.BigEndian.AppendUint64(b, uint64(len(r.At))), r.At...)
 	}
 	b = append(b, r.Agent[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMilli()))

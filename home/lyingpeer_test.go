@@ -294,8 +294,22 @@ func TestASeatGoesToWhoeverShowsTheKey(t *testing.T) {
 			r.Challenge = perdure.Hash{9}
 			_ = r.Sign(there)
 		}},
-		"the key": {moved: true, answer: func(r *exchange.Receipt, q *http.Request) {
+		"the word of another server, to which the question was passed on": {answer: func(r *exchange.Receipt,
+			q *http.Request) {
+			r.Challenge, r.At = asked(q), "berlin.example.com"
+			_ = r.Sign(there)
+		}},
+		"the word of a server that does not know where it is": {answer: func(r *exchange.Receipt, q *http.Request) {
 			r.Challenge = asked(q)
+			_ = r.Sign(there)
+		}},
+		"the word of another server, put right": {answer: func(r *exchange.Receipt, q *http.Request) {
+			r.Challenge, r.At = asked(q), "berlin.example.com"
+			_ = r.Sign(there)
+			r.At = q.Host
+		}},
+		"the key": {moved: true, answer: func(r *exchange.Receipt, q *http.Request) {
+			r.Challenge, r.At = asked(q), q.Host
 			_ = r.Sign(there)
 		}},
 	} {

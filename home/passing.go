@@ -24,6 +24,7 @@ type Local struct {
 	Visitor *Visitor
 	// Challenge is signed with the receipt of what the visitor sends; zero: they sent none.
 	Challenge perdure.Hash
+	At        string // the address by which it came, if that is known to be one of this server
 
 	moves  bool    // the agent that passes takes its seat along
 	within *bounds // of what passes by itself; nil: somebody named it
@@ -200,7 +201,7 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 	if err != nil {
 		return nil, err
 	}
-	r.Challenge = l.Challenge
+	r.Challenge, r.At = l.Challenge, l.At
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	return r, r.Sign(key)
 }

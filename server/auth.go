@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -229,6 +230,34 @@ func (s *Server) isHost(host string) bool {
 		return true
 	}
 	return name == "localhost" || slices.Contains(s.Hosts, name) || slices.Contains(s.Hosts, strings.ToLower(host))
+}
+
+// reached is the address that a request names, if this server is known to be there: by a name that it was told it has,
+// or since the connection came to that address. An address that is merely named could be of anybody who passes on what
+// they were asked. Empty: it is not known.
+func (s *Server) reached(r *http.Request) string {
+	host := strings.ToLower(r.Host)
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = host, "80"
+		if r.TLS != nil {
+			port = "443"
+		}
+	}
+	name = strings.Trim(name, "[]")
+	if localTo(r.Context()) || slices.Contains(s.Hosts, name) || slices.Contains(s.Hosts, host) {
+		return r.Host
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || port != strconv.Itoa(local.Port) {
+		return ""
+	}
+	ip, err := netip.ParseAddr(name)
+	at := local.AddrPort().Addr().Unmap()
+	if err == nil && ip.Unmap() == at || name == "localhost" && at.IsLoopback() {
+		return r.Host
+	}
+	return ""
 }
 
 func cut(text string) string { return text[:min(len(text), 80)] }

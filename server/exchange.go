@@ -129,6 +129,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *struct {
 	body := http.MaxBytesReader(x.w, x.r.Body, s.Limits.Capsule)
 	patient := s.patiently(x.w, body)
 	defer s.arrivals.begin(ctx, arrivalOf(id, v), patient)()
+	here.At = s.reached(x.r)
 	r, err := here.Take(ctx, id, perdure.ReadMemory(patient, perdure.Limits{}))
 	if err != nil {
 		x.refuse() // of what is refused no more is read

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +123,63 @@ func TestServersRefuseHostileEntriesByName(t *testing.T) {
 	var l client.List
 	if w.call(all, "GET", "/v1/agents", nil, 200, &l); len(l.Agents) != 0 {
 		t.Errorf("something of them was stored: %+v", l.Agents)
+	}
+}
+
+// A server passes the challenge it is sent on to another, whatever it says that it is called: what that signs is not
+// taken for its own word.
+func TestAChallengePassedOnIsNotAnswered(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Hosts = []string{"berlin.example.com"} })
+	n, id := traveller(t, 1)
+	token := w.token("", home.VerbRead, home.VerbExport, home.VerbImport)
+	c := &client.Client{URL: w.url, Token: token}
+	if _, err := exchange.Sync(t.Context(), storePeer{n.Store}, c, id, exchange.Push); err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := func(host string) *httptest.Server {
+		m := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			if r.SetURL(to); host != "" {
+				r.Out.Host = host
+			} else {
+				r.Out.Host = r.In.Host
+			}
+		}})
+		t.Cleanup(m.Close)
+		return m
+	}
+	local := "localhost:" + to.Port()
+	dial := func(to string) *http.Client { // names lead to it
+		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", to)
+			}}}
+	}
+	for name, x := range map[string]struct {
+		url  string
+		http *http.Client
+		good bool
+	}{
+		"by its address":                        {url: w.url, good: true},
+		"by its address as localhost":           {url: "http://" + local, http: dial(to.Host), good: true},
+		"by its name":                           {url: "http://berlin.example.com", http: dial(to.Host), good: true},
+		"by a port that leads to it":            {url: "http://127.0.0.1:1", http: dial(to.Host)},
+		"by an address that leads to it":        {url: "http://10.0.0.1:" + to.Port(), http: dial(to.Host)},
+		"through a relay that keeps the host":   {url: relay("").URL},
+		"through a relay that names its host":   {url: relay(to.Host).URL},
+		"through a relay that names it rightly": {url: relay("berlin.example.com").URL},
+		"through a proxy that has its name": {url: "http://berlin.example.com", good: true,
+			http: dial(strings.TrimPrefix(relay("").URL, "http://"))},
+	} {
+		c := &client.Client{URL: x.url, Token: token, HTTP: x.http}
+		r, err := c.Vouch(t.Context(), id, perdure.HashOf([]byte(name)))
+		if x.good && (err != nil || r.Key != w.desk.Node.Key.Key()) || !x.good && (!errors.Is(err,
+			perdure.ErrDenied) || !strings.Contains(err.Error(), "is not signed for the address")) {
+			t.Errorf("%s: %+v, %v; good: %t", name, r, err, x.good)
+		}
 	}
 }
 

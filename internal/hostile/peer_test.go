@@ -86,6 +86,7 @@ func (s *evil) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.heads[id] = receipt.Heads
 		_ = receipt.Challenge.UnmarshalText([]byte(r.URL.Query().Get("challenge")))
+		receipt.At = r.Host
 		_ = receipt.Sign(s.key)
 		say(receipt)
 	default:
