@@ -228,11 +228,12 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 		}
 		past := m.past(e.Parents...)
 		if slices.ContainsFunc(past, bodiless) {
-			derived, err := agrees(taken, past, e)
+			seen := byName(past)
+			derived, err := agrees(taken, past, seen, e)
 			if err != nil {
 				return err
 			}
-			taken = append(slices.DeleteFunc(taken, byName(past).has), e)
+			taken = append(slices.DeleteFunc(taken, seen.has), e)
 			taken = taken[max(0, len(taken)-maxTaken):]
 			if derived {
 				v.Snapshots++
@@ -255,9 +256,9 @@ func (v *verifier) atOnce(entries iter.Seq2[*Entry, error]) error {
 
 // agrees holds a snapshot against what those taken before it come to, and reports whether one of them does. Only the
 // first of a run stands on the word of its author, and none against the word of another.
-func agrees(taken, past []*Entry, e *Entry) (derived bool, err error) {
+func agrees(taken, past []*Entry, seen named, e *Entry) (derived bool, err error) {
 	for _, s := range taken {
-		is, err := fromTaken(s, past, e)
+		is, err := fromTaken(s, past, seen, e)
 		if err != nil {
 			return false, err
 		}
@@ -267,9 +268,9 @@ func agrees(taken, past []*Entry, e *Entry) (derived bool, err error) {
 }
 
 // fromTaken holds a snapshot against what another comes to, if that has seen nothing else, and everything since is
-// there.
-func fromTaken(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) {
-	m, from, begin := byName(past), []Hash{taken.Name}, FromSnapshot
+// there. What a collection left out of one of them is left out of both.
+func fromTaken(taken *Entry, past []*Entry, m named, e *Entry) (derived bool, err error) {
+	from, begin := []Hash{taken.Name}, FromSnapshot
 	if m[taken.Name] == nil {
 		from, begin = taken.Parents, beforeSnapshot
 		if slices.ContainsFunc(from, func(p Hash) bool { return m[p] == nil }) {
@@ -291,7 +292,8 @@ func fromTaken(taken *Entry, past []*Entry, e *Entry) (derived bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	return true, a.fold.matches(e)
+	s, _ := taken.content.(Snapshot)
+	return true, a.fold.matches(e, leftOut(s.Fold.Inbox)...)
 }
 
 // vouches says which snapshots to believe where bodies are gone: those of people trusted to own the agent as its
@@ -358,8 +360,9 @@ func (v *verifier) report() (*Verified, error) {
 // begunField is the field of a fold that says who began the agent.
 const begunField = 39
 
-// matches refuses a snapshot entry whose fold is not f, but for what it leaves out because its time was up.
-func (f *Fold) matches(e *Entry) error {
+// matches refuses a snapshot entry whose fold is not f, but for what it leaves out because its time was up, and for
+// what events said that f leaves out.
+func (f *Fold) matches(e *Entry, out ...Hash) error {
 	snap, _ := e.content.(Snapshot)
 	f = f.unsaid(leftOut(snap.Fold.Inbox))
 	derived, err := foldCodec.Append(nil, f)
@@ -367,18 +370,23 @@ func (f *Fold) matches(e *Entry) error {
 		return fmt.Errorf("derive snapshot %s: %w", e.Name.Short(), err)
 	}
 	recorded := canon.Span(canon.Span(canon.Span(e.body, 2), uint16(KindSnapshot)), 1)
+	if len(out) > 0 {
+		if recorded, err = foldCodec.Append(nil, snap.Fold.unsaid(out)); err != nil {
+			return fmt.Errorf("read snapshot %s: %w", e.Name.Short(), err)
+		}
+	}
 	if bytes.Equal(derived, recorded) {
 		return nil
 	}
 	if !f.Begun.IsZero() && canon.Span(recorded, begunField) == nil { // written before there was such a field
 		g := f.clone()
 		g.Begun = Key{}
-		return g.matches(e)
+		return g.matches(e, out...)
 	}
 	if f.remade != nil { // written when mutations could change more
 		g := f.clone()
 		g.Intent.Kind, g.Intent.Labels, g.remade = f.remade.kind, f.remade.labels, nil
-		if g.matches(e) == nil {
+		if g.matches(e, out...) == nil {
 			return nil
 		}
 	}

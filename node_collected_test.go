@@ -530,3 +530,42 @@ func TestAnAgentThatALateEntryBrokeIsMended(t *testing.T) {
 		}
 	})
 }
+
+// TestSnapshotsBesideACollectionVerify that were written on the same heads before it, by a node that had the data.
+func TestSnapshotsBesideACollectionVerify(t *testing.T) {
+	t.Parallel()
+	for range 8 { // the name decides which of them is held against the other
+		synctest.Test(t, func(t *testing.T) {
+			h := &horizon{t: t, pruned: new(perdure.MemStore), full: new(perdure.MemStore)}
+			h.n = newNode(t, h.pruned, scripted(steps("none", 0)))
+			h.id = create(t, h.n, perdure.Genesis{Intent: perdure.Intent{TTL: time.Hour.Milliseconds()}})
+			h.step("tell", 0)
+			h.step("tell", 0)
+			a, err := perdure.Load(t.Context(), h.pruned, h.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			beside, _, err := h.n.Key.Commit(a, time.Now(), perdure.Draft{Body: perdure.Snapshot{Fold: *a.Fold()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.step("wait 2h", 0)
+			h.step("collect", 0)
+			if h.failed != nil || h.dropped == 0 {
+				t.Fatal(h.failed, h.dropped)
+			}
+			if _, _, err = h.n.Trust.Join(t.Context(), h.pruned, h.id, func(yield func(*perdure.Entry, error) bool) {
+				for _, e := range beside {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
