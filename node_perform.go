@@ -432,8 +432,8 @@ func (n *Node) callerOf(a *Agent) *Fold {
 	return f
 }
 
-// spawn stores a child's genesis. Storing it again changes nothing. The child of an agent that was admitted here is,
-// too.
+// spawn stores a child's genesis. Storing it again changes nothing. A child that this node began for an agent that was
+// admitted here is admitted, too; one that somebody else began waits until somebody admits it.
 func (n *Node) spawn(ctx context.Context, child []byte) error {
 	ctx = context.WithoutCancel(ctx)
 	e, err := DecodeEntry(child, Limits{})
@@ -444,7 +444,7 @@ func (n *Node) spawn(ctx context.Context, child []byte) error {
 	if err != nil {
 		return err
 	}
-	if n.trust().Counts(a) == nil {
+	if e.Origin != n.Key.Key() || n.trust().Counts(a) == nil {
 		return n.Store.Put(ctx, e.ID(), e)
 	}
 	if _, err := n.Store.Heads(ctx, e.ID()); err == nil {

@@ -194,9 +194,18 @@ func (t *Trust) name(k Key) string {
 	return ""
 }
 
-// knows reports whether a line of the file is about a key.
+// Names are what the keys of the file are called, by the first line that says so; empty: none does.
+func (t *Trust) Names() map[Key]string {
+	names := map[Key]string{}
+	for _, l := range t.lines {
+		names[l.Key] = cmp.Or(names[l.Key], l.Name)
+	}
+	return names
+}
+
+// knows reports whether a line of the file is about a key, and nothing takes it back.
 func (t *Trust) knows(k Key) bool {
-	return slices.ContainsFunc(t.lines, func(l Trustee) bool { return l.Key == k })
+	return slices.ContainsFunc(t.lines, func(l Trustee) bool { return l.Key == k }) && !t.revoked(k)
 }
 
 // Stranger is what somebody is called of whom nothing is known but this key, and what they call themselves.

@@ -105,11 +105,11 @@ func (t *Trust) anyLets(f *Fold, w *authored) bool {
 }
 
 // hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key
-// had written stays good. A thief of the key can write such a revocation, too, but nothing in the name of an owner who
+// had written stays good, and the child that it began. A thief of the key can write such a revocation, too, but nothing in the name of an owner who
 // has another.
 func (t *Trust) hadSeen(a *Agent, w *authored) bool {
 	f := a.fold
-	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.owned(f, w.scope) {
+	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.Allows(f.Charter.Owner, MayOwn, w.scope) {
 		return false
 	}
 	for u := a.authors; u != nil; u = u.before {
@@ -126,11 +126,10 @@ func (t *Trust) owned(f *Fold, scope string) bool {
 	return t.Allows(f.Charter.Owner, MayOwn, scope) && (f.Begun.IsZero() || t.Allows(f.Begun, MayOwn, scope))
 }
 
-// hearsay reports whether a charter that has no say here gives rights in the name of an owner who has: this node would
-// pass them on to a child, which counts by its own signature.
+// hearsay reports whether somebody who may not own the agent wrote a charter that gives rights in the name of its
+// owner: this node would pass them on to a child, which counts by its own signature wherever the owner is trusted.
 func (t *Trust) hearsay(f *Fold) bool {
-	scope := f.Charter.Scope
-	return t.Allows(f.Charter.Owner, MayOwn, scope) && !t.owned(f, scope) &&
+	return !f.Begun.IsZero() && !t.Allows(f.Begun, MayOwn, f.Charter.Scope) &&
 		len(f.Charter.Approvers)+len(f.Charter.Delegates) > 0
 }
 

@@ -1,7 +1,6 @@
 package home
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -206,11 +205,9 @@ func keyName() string {
 
 // KeyNames are the names of the keys this home knows; empty for one it has no name for.
 func (h *Home) KeyNames() map[perdure.Key]string {
-	names := map[perdure.Key]string{}
-	if t, err := h.Trust(); err == nil {
-		for _, who := range t.Trustees() {
-			names[who.Key] = cmp.Or(names[who.Key], who.Name)
-		}
+	t, err := h.Trust()
+	if err != nil {
+		return map[perdure.Key]string{}
 	}
-	return names
+	return t.Names()
 }

@@ -48,7 +48,10 @@ func TestChildInTheOwnersNameTakesTheRightToBegin(t *testing.T) {
 		"by somebody who may begin children": {"author,begin", true, 1},
 		"by somebody who may own":            {"own", false, 1},
 	} {
-		for _, door := range []string{"folder", "import", "import, parent last"} {
+		for _, door := range []string{"folder", "import", "import, parent last", "import, parent alone"} {
+			if door == "import, parent alone" && !of.parent {
+				continue
+			}
 			t.Run(name+"/"+door, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
@@ -68,14 +71,21 @@ func TestChildInTheOwnersNameTakesTheRightToBegin(t *testing.T) {
 					must(t, os.Mkdir(p.path(".perdure", "policies"), 0o700))
 					p.write(".perdure/policies/friends.cedar", friendsPolicy)
 					files := []*attack{parent, child}
-					if door != "import" {
+					switch door {
+					case "import, parent last":
 						slices.Reverse(files)
+					case "import, parent alone": // this node stores the child that they decided on
+						files = files[:1]
 					}
 					for _, a := range files {
 						if a != nil {
 							p.ok("import", a.capsule(p, "gift.agent"))
 						}
 					}
+				}
+				if parent != nil { // whose decision is still to be carried out
+					p.write("rest.yaml", "turns:\n  - sleep: {on: nothing}\n")
+					p.run("weather", "open", "rest")
 				}
 				g := p.run("spawn", "open", "pay")
 				p.done(of.want, "a child in the owner's name: "+name)
@@ -120,21 +130,27 @@ func TestChildInAFileIsAdmittedFirst(t *testing.T) {
 // carry its signature.
 func TestApproversOfAClaimedCharterAreNotPassedOn(t *testing.T) {
 	t.Parallel()
-	for name, approver := range map[string]bool{"with approvers of its own": true, "with none": false} {
+	for name, c := range map[string]struct{ approver, known bool }{
+		"with approvers of its own": {true, true}, "with none": {false, true},
+		"of an owner who is trusted elsewhere": {true, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			nora, eve := trusted(p, "nora", "author", "home"), stranger(t)
-			of := begin(t, p.owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 3}})
+			nora, eve, owner := trusted(p, "nora", "author", "home"), stranger(t), p.owner
+			if !c.known {
+				owner = trusted(p, "olga", "own", "home/ops")
+			}
+			of := begin(t, owner, perdure.Genesis{Charter: perdure.Charter{Scope: "home", Depth: 3}})
 			d := perdure.Delegate{Intent: perdure.Intent{Name: "spawn", Goal: "pay"}, Depth: 2}
 			g := have(of.agent.Fold().ChildGenesis(&d, perdure.Hash{}))(t)
-			if approver {
+			if c.approver {
 				g.Charter.Approvers = []perdure.Key{eve.Key()}
 			}
 			p.ok("import", "--ready", begin(t, nora, g).capsule(p, "spawn.agent"))
 			p.write("delegate.yaml", "turns:\n  - delegate: {name: grandchild, goal: pay}\n  - end: {}\n")
 			p.run("spawn", "open", "delegate")
-			if begun := slices.Contains(p.agents(), "grandchild"); begun == approver {
+			if begun := slices.Contains(p.agents(), "grandchild"); begun == c.approver {
 				t.Errorf("a grandchild was begun: %t", begun)
 			}
 		})

@@ -53,7 +53,7 @@ func (f *Folder) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deeds, err := deedsAfter(ctx, w)
+	deeds, err := deedsAfter(ctx, w, f.Reader.Node.Trusted())
 	if end := w.Place(); err != nil || end.Cursor == after && end.Mark() == mark {
 		return err
 	}
@@ -88,13 +88,14 @@ func (f *Folder) keepDeeds(ctx context.Context, deeds []deed, end view.Place) er
 	return tx.Commit()
 }
 
-// deedsAfter are the deeds of a memory that a follower has not read.
-func deedsAfter(ctx context.Context, w *view.Follower) (deeds []deed, err error) {
+// deedsAfter are the deeds of a memory that a follower has not read, by whom t knows.
+func deedsAfter(ctx context.Context, w *view.Follower, t *perdure.Trust) (deeds []deed, err error) {
 	reads := map[perdure.Hash]bool{} // decisions that only look
 	err = w.Next(ctx, func(line view.Line) error {
 		if b, ok := line.Body.(perdure.Decision); ok && b.Effect == perdure.Read {
 			reads[line.Entry] = true
 		}
+		line.Call(t.Names)
 		if d, ok := deedOf(&line, reads); ok {
 			deeds = append(deeds, d)
 		}
@@ -121,8 +122,8 @@ func deedOf(l *view.Line, reads map[perdure.Hash]bool) (d deed, ok bool) {
 			if n.Approve {
 				d.told = "approved"
 			}
-			if b.By != "" {
-				d.told += " by " + view.OneLine(b.By, maxLine)
+			if l.By != "" {
+				d.told += " by " + view.OneLine(l.By, maxLine)
 			}
 			return d, true
 		case perdure.Document:
