@@ -45,7 +45,7 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	}
 	r := recorder{past: p, proposed: map[perdure.Hash]perdure.Advice{}, decided: map[perdure.Hash]string{},
 		children: map[perdure.AgentID]string{}, events: map[perdure.Hash]perdure.Event{},
-		happened: map[perdure.Hash]bool{}, came: map[string]bool{}}
+		happened: map[perdure.Hash]bool{}, came: map[string]bool{}, names: a.SaidBy}
 	for _, parent := range slices.Backward(before) {
 		for _, e := range told.Recent(parent).Entries {
 			r.add(e)
@@ -64,7 +64,7 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 	}
 	r.wokeLast(a)
 	for _, e := range memory.Unheard(a.SaidBy) {
-		p.said = append(p.said, r.spoken(e, a.SaidBy))
+		p.said = append(p.said, r.spoken(e))
 	}
 	return p, nil
 }
@@ -73,9 +73,10 @@ func (s *Advisor) past(ctx context.Context, a *perdure.Agent, before []*perdure.
 type recorder struct {
 	*past
 	proposed map[perdure.Hash]perdure.Advice
-	decided  map[perdure.Hash]string    // decision -> place
-	children map[perdure.AgentID]string // child -> place
-	events   map[perdure.Hash]perdure.Event
+	decided  map[perdure.Hash]string        // decision -> place
+	children map[perdure.AgentID]string     // child -> place
+	events   map[perdure.Hash]perdure.Event // each said by whom names says
+	names    told.Names
 	happened map[perdure.Hash]bool // decisions with an outcome that says so
 	came     map[string]bool       // places whose last outcome says so
 	ledger   perdure.Ledger        // of what came of decisions
@@ -166,13 +167,17 @@ func (r *recorder) event(e *perdure.Entry, ev *perdure.Event) {
 			r.happened[n.Decision] = n.Signal == perdure.OK
 		}
 	case nil:
-		r.events[e.Name] = *ev
+		said := *ev
+		if ev.By != "" {
+			said.By, _ = r.names(e.Origin, ev.By)
+		}
+		r.events[e.Name] = said
 	}
 }
 
 // spoken is what a person said as a script reads it.
-func (r *recorder) spoken(e *perdure.Entry, names told.Names) map[string]any {
-	w, _ := told.WordOf(e, names)
+func (r *recorder) spoken(e *perdure.Entry) map[string]any {
+	w, _ := told.WordOf(e, r.names)
 	out := map[string]any{"what": w.What, "by": w.By, "note": w.Note, "of": ""}
 	if p, ok := parsePlace(r.decided[w.Of]); ok {
 		out["of"] = p.name

@@ -79,3 +79,37 @@ turns:
 	}
 	ended(t, load(t, n, id), perdure.OK, `"ok"`)
 }
+
+// TestAScriptHearsWhoSaysWhatWokeIt: a stranger, under whatever name.
+func TestAScriptHearsWhoSaysWhatWokeIt(t *testing.T) {
+	s := read(t, `
+turns:
+  - {sleep: {on: go}, as: told}
+  - {end: {result: "${results.told.by}"}}
+`)
+	n := newNode(t, new(perdure.MemStore), s)
+	s.Store = n.Store
+	id := create(t, n, nil)
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := perdure.GenerateSigner("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := perdure.Draft{Body: perdure.Event{Name: "go", By: "ann"}}
+	entries, _, err := stranger.Commit(load(t, n, id), time.Now(), said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Store.Put(t.Context(), id, entries...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Admit(t.Context(), load(t, n, id), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.RunAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, load(t, n, id), perdure.OK, `"a stranger (key `+stranger.Key().Short()+`, under the name ann)"`)
+}
