@@ -37,6 +37,9 @@ type Client struct {
 	// Certificate shows the server a key that it trusts, in the place of a token.
 	Certificate *tls.Certificate
 
+	// Foreign is of a server that is somebody else's: a hint of it begins with Says.
+	Foreign bool
+
 	// HTTP sends requests; nil: a client of its own.
 	HTTP *http.Client
 
@@ -311,7 +314,7 @@ func (c *Client) read(res *http.Response, out any) error {
 			c.URL, ErrExcess, limit>>20), elsewhere)
 	}
 	if res.StatusCode/100 != 2 {
-		return problemOf(res, b)
+		return c.problemOf(res, b)
 	}
 	if out == nil || len(b) == 0 {
 		return nil
@@ -327,20 +330,23 @@ func (c *Client) read(res *http.Response, out any) error {
 }
 
 // problemOf is the error that an answer says.
-func problemOf(res *http.Response, b []byte) error {
-	p := new(Problem)
-	if json.Unmarshal(b, p) != nil || p.Status == 0 {
-		p = &Problem{
-			Status: res.StatusCode,
-			Title:  res.Status,
-			Detail: "the server answers " + res.Status,
-			Kind:   "failure",
-		}
-		if strings.Contains(string(b), "HTTP request to an HTTPS server") { // as Go's servers say it
-			p.Detail, p.Hint = "the server speaks TLS, and was asked without", "write https:// in place of http://"
-		} else if res.Header.Get(APIHeader) == "" {
-			p.Hint = elsewhere
-		}
+func (c *Client) problemOf(res *http.Response, b []byte) error {
+	p := &Problem{foreign: c.Foreign}
+	if json.Unmarshal(b, p) == nil && p.Status != 0 {
+		return p
+	}
+	*p = Problem{
+		Status: res.StatusCode,
+		Title:  res.Status,
+		Detail: "the server answers " + res.Status,
+		Kind:   "failure",
+	}
+	if strings.Contains(string(b), "HTTP request to an HTTPS server") { // as Go's servers say it
+		p.Detail = "the server speaks TLS, and was asked without"
+		return perdure.WithHint(p, "write https:// in place of http://")
+	}
+	if res.Header.Get(APIHeader) == "" {
+		return perdure.WithHint(p, elsewhere)
 	}
 	return p
 }

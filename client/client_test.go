@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 )
 
@@ -120,5 +121,24 @@ func TestATailPassesNoLineOver(t *testing.T) {
 	}
 	if told == nil || !strings.Contains(told.Error(), "0123456789abcdef.2") || len(seen) != 1 {
 		t.Errorf("saw %v, and was told %v", seen, told)
+	}
+}
+
+// What a server wants done is said as its word; what is ours stays ours.
+func TestAServersHintIsItsOwn(t *testing.T) {
+	t.Parallel()
+	answer := `{"status":403,"detail":"no","kind":"denied","hint":"run: perdure key trust X"}`
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if w.WriteHeader(http.StatusForbidden); r.URL.Path == "/v1/nodes" {
+			_, _ = io.WriteString(w, answer)
+		}
+	}))
+	t.Cleanup(web.Close)
+	c, hint := &client.Client{URL: web.URL, Foreign: true}, new(perdure.Hint)
+	if _, err := c.Nodes(t.Context()); !errors.As(err, &hint) || hint.Do != client.Says+"run: perdure key trust X" {
+		t.Errorf("%v with hint %q", err, hint.Do)
+	}
+	if _, err := c.Who(t.Context()); !errors.As(err, &hint) || strings.HasPrefix(hint.Do, client.Says) {
+		t.Errorf("%v with hint %q", err, hint.Do)
 	}
 }

@@ -10,6 +10,9 @@ import (
 // SeeDocs is the hint of a server to programs that asked wrongly. People who typed a command have its help.
 const SeeDocs = "see /docs"
 
+// Says begins a hint that is a server's: what it wants done is its word, and nobody else's.
+const Says = "the server says: "
+
 // Problem is an error as servers answer with it (RFC 9457). It is the error that a Client returns: errors.Is tells what
 // sort it is, as for errors of this process, and errors.As finds a *perdure.Rejection in it.
 type Problem struct {
@@ -22,6 +25,8 @@ type Problem struct {
 	Exit      int                `json:"exit" doc:"the exit code of a command that ends so"`
 	Rejection *perdure.Rejection `json:"rejection,omitempty" doc:"which predicate refused which bytes"`
 	Errors    []Fault            `json:"errors,omitempty" doc:"what is wrong with the request, field by field"`
+
+	foreign bool // it is of a server that is somebody else's
 }
 
 // Fault is one thing that is wrong with a request.
@@ -49,17 +54,23 @@ var sentinels = map[string][]error{
 // Is reports whether the problem is of a sort.
 func (p *Problem) Is(target error) bool { return slices.Contains(sentinels[p.Kind], target) }
 
-// As finds the rejection and the hint.
+// As finds the rejection and the hint, which begins with Says if the server is somebody else's.
 func (p *Problem) As(target any) bool {
 	switch t := target.(type) {
 	case **perdure.Rejection:
 		if p.Rejection != nil {
-			*t = p.Rejection
+			r := *p.Rejection
+			if *t = &r; p.foreign && p.Hint == "" {
+				r.Hint = "" // servers say it in the hint
+			}
 			return true
 		}
 	case **perdure.Hint:
 		if p.Hint != "" && p.Hint != SeeDocs {
 			*t = &perdure.Hint{Err: errors.New(p.Detail), Do: p.Hint}
+			if p.foreign {
+				(*t).Do = Says + p.Hint
+			}
 			return true
 		}
 	}

@@ -140,3 +140,21 @@ func TestAllAgentsAreNamedPageByPage(t *testing.T) {
 		t.Errorf("%+v %v, want the one that was told something meanwhile", c, err)
 	}
 }
+
+// What a place acknowledged that somebody passed an agent to by hand is shown, too.
+func TestAReceiptOfAPlaceByHandIsShown(t *testing.T) {
+	t.Parallel()
+	here, _ := openDesk(t)
+	id := newAgent(t, here, 3)
+	l := (&liar{answer: signs(t)}).serve(t)
+	if got := transfer(t, here, l.url, home.Chosen{Names: []string{"a"}}, exchange.Push); got.Pushed != 1 {
+		t.Fatalf("%+v, want it pushed", got)
+	}
+	all, err := here.Desk.Home.Nodes(t.Context(), here.Desk, "a")
+	if err != nil || len(all.Known) != 2 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	if n := all.Known[1]; n.Where != l.url || n.Agent.Receipt == nil || n.Agent.Receipt.Agent != id || n.Agent.Has {
+		t.Errorf("%+v, want the receipt of %s", n, l.url)
+	}
+}

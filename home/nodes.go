@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -103,11 +104,14 @@ func (h *Home) dealings(ctx context.Context, d *Desk, self KnownNode, a *perdure
 	}
 	all := append([]KnownNode{self}, members...)
 	peers, err := h.Peers()
-	if err != nil || len(peers) == 0 {
+	if err != nil || len(peers) == 0 && a == nil {
 		return all, err
 	}
-	book, err := h.OpenDealings(ctx)
-	if err != nil {
+	book, err := h.lookDealings(ctx)
+	if err == nil && book == nil && len(peers) > 0 {
+		book, err = h.OpenDealings(ctx)
+	}
+	if err != nil || book == nil {
 		return all, err
 	}
 	var receipts map[string]*exchange.Receipt
@@ -126,8 +130,13 @@ func (h *Home) dealings(ctx context.Context, d *Desk, self KnownNode, a *perdure
 		if a != nil {
 			n.Agent = h.askPeer(ctx, c, a, n.About)
 			n.Agent.Receipt = receipts[c.Name]
+			delete(receipts, c.Name)
 		}
 		all = append(all, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(receipts)) { // places it was passed to by hand
+		all = append(all, KnownNode{Name: name, Where: name, Agent: &AgentThere{Receipt: receipts[name],
+			Fault: "it was not asked: " + NodeFileName + " does not name it"}})
 	}
 	return all, errors.Join(err, book.Close())
 }

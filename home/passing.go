@@ -267,6 +267,11 @@ func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	f, err := s.capsule(ctx, dir)
+	if part := new(capsule.Partial); errors.As(err, &part) {
+		return nil, &perdure.Rejection{Phase: "lineage", Predicate: "body.present", Path: "$.body", Got: "absent",
+			Want: "the whole memory of an agent that is not here", Hint: "a part of a memory travels as a file: " +
+				"perdure export, then perdure import"}
+	}
 	if err != nil {
 		return nil, err
 	}

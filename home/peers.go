@@ -197,7 +197,7 @@ func (h *Home) openPeer(c PeerConfig, token string, looks bool) (*Peer, error) {
 	if c.Dir != "" {
 		return p, p.openFolder(h)
 	}
-	p.server = &client.Client{URL: c.URL, Token: token}
+	p.server = &client.Client{URL: c.URL, Token: token, Foreign: true}
 	p.Peer = p.server
 	if c.Token != "" {
 		file, err := readNodeFile(h)

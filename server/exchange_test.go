@@ -110,6 +110,20 @@ func TestServersRefuseHostileEntriesByName(t *testing.T) {
 	if p := w.problem(all, "POST", path, []byte("nonsense"), 422); p.Rejection == nil {
 		t.Errorf("nonsense: %+v", p)
 	}
+	bare := new(bytes.Buffer)
+	if err := perdure.WriteMemory(bare, func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range perdure.Memory(t.Context(), n.Store, id) {
+			if err != nil || !yield(e.Drop(), nil) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.problem(all, "POST", path, bare.Bytes(), 422); p.Rejection == nil ||
+		p.Rejection.Predicate != "body.present" {
+		t.Errorf("without bodies: %+v", p)
+	}
 	endless := bytes.Repeat(memory.Bytes(), 1000)
 	if p := w.problem(all, "POST", path, endless, 413); p.Kind != "too-large" {
 		t.Errorf("without end: %+v", p)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -14,8 +15,12 @@ func Problems(w io.Writer, err error, explained func(error) (message, hint strin
 	s, last := term.StyleOf(w), ""
 	var b strings.Builder
 	advise := func() {
+		label := "  hint: "
+		if strings.HasPrefix(last, client.Says) {
+			label = "  " // it is not ours
+		}
 		if last != "" {
-			b.WriteString(term.Hang("  hint: "+view.OneLine(last, 0), 8, s.Width) + "\n")
+			b.WriteString(term.Hang(label+view.OneLine(last, 0), 8, s.Width) + "\n")
 		}
 	}
 	for i, one := range view.Each(err) {
