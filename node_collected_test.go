@@ -563,7 +563,8 @@ func TestSnapshotsBesideACollectionVerify(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err = perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{}); err != nil {
+			_, err = perdure.Verify(perdure.Memory(t.Context(), h.pruned, h.id), perdure.VerifyOptions{})
+			if err != nil {
 				t.Error(err)
 			}
 		})

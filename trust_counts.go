@@ -105,8 +105,8 @@ func (t *Trust) anyLets(f *Fold, w *authored) bool {
 }
 
 // hadSeen reports whether the owner of an agent, trusted here, revoked a key in its memory as well: then what the key
-// had written stays good, and the child that it began. A thief of the key can write such a revocation, too, but nothing in the name of an owner who
-// has another.
+// had written stays good, and the child that it began. A thief of the key can write such a revocation, too, but nothing
+// in the name of an owner who has another.
 func (t *Trust) hadSeen(a *Agent, w *authored) bool {
 	f := a.fold
 	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.Allows(f.Charter.Owner, MayOwn, w.scope) {

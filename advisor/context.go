@@ -116,7 +116,8 @@ func stateText(f *perdure.Fold, t *transcript, now time.Time) string {
 	for i := range f.Inbox { // what came before the transcript and was not seen
 		if m := &f.Inbox[i]; !t.events[m.Event] && missed < 64 {
 			missed++
-			fmt.Fprintf(&b, "[event %q, said to be from %q] %s\n", m.Name, m.By, bound.Text(dataText(m.Data), shownHard))
+			fmt.Fprintf(&b, "[event %q, said to be from %q] %s\n", m.Name, m.By, bound.Text(dataText(m.Data),
+				shownHard))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
