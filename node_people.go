@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/perdure/perdure/internal/keeper"
 )
 
 // What a person tells an agent: each verb looks at the agent first, refuses what would count for nothing, and then
@@ -176,10 +178,15 @@ func (n *Node) sayIn(ctx context.Context, id AgentID,
 	return e, nil
 }
 
-// heeds refuses what is said to an agent that is held here. It would not let the agent do anything here, and where the
-// agent lives, in this store or where it came from, the entry of a key that nobody there trusts would hold it. An
-// approval is judged by itself, and its owner is heard wherever it is.
+// heeds refuses what is said to an agent that keeps documents, which nobody would ever read, and to one that is held
+// here. That would not let the agent do anything here, and where the agent lives, in this store or where it came from,
+// the entry of a key that nobody there trusts would hold it. An approval is judged by itself, and its owner is heard
+// wherever it is.
 func (n *Node) heeds(a *Agent, ev *Event) error {
+	if ev.Notice == nil && keeper.Is(a.fold.Intent.Kind) {
+		return WithHint(Invalid(fmt.Errorf("%s keeps documents, and does not answer", a.called())),
+			"tell another agent; perdure doc read and perdure doc write are for documents")
+	}
 	if _, answers := ev.Notice.(Approval); answers || a.fold.Charter.Owner == n.Key.Key() {
 		return nil // the word of its owner holds no agent
 	}

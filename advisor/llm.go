@@ -247,11 +247,11 @@ func (c *consultation) fruitless(a perdure.Advice, why string, s perdure.Signal)
 	if s == perdure.Failed {
 		c.remark.raw, c.remark.opaque = nil, nil // nothing of it is shown again
 	}
+	if s == perdure.Failed {
+		a.Text = why
+	}
 	if c.transcript.fruitless+1 >= maxFruitless {
 		a.Signal = 0
-		a.Text = strings.TrimSpace(a.Text + "\n" + why + " (waiting for an event)")
-	} else if s == perdure.Failed {
-		a.Text = why
 	}
 	if a.Signal != 0 { // only advice that counts can stand for the transcript
 		a.Summary, c.remark.keep, c.remark.clip = "", 0, 0

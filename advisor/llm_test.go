@@ -403,6 +403,25 @@ func TestCutAnswerIsAskedForAgain(t *testing.T) {
 	})
 }
 
+// What the model is told about an empty answer is no word of the agent's.
+func TestAnEmptyAnswerSaysNothing(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		empty := wiretest.Turn{In: 5, Out: 2}
+		s := p.serve(t, wiretest.Turns(empty, empty, empty))
+		w := newWorld(t, &advisor.LLM{Model: p.model(s.URL, testKey)})
+		w.run()
+		advice, _ := memory[perdure.Advice](w)
+		for i, a := range advice {
+			if a.Text != "" {
+				t.Errorf("answer %d says %q, want nothing", i, a.Text)
+			}
+		}
+		if len(advice) != 3 || advice[1].Signal != perdure.Partial || advice[2].Signal != 0 {
+			t.Errorf("advice is %+v, want two that are partial, and one that waits", advice)
+		}
+	})
+}
+
 func TestNodeWithoutKeyIsIncapable(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := p.serve(t, wiretest.Turns(done))

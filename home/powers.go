@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -243,6 +244,9 @@ func (p *Powers) serve(ctx context.Context, h *Home, server mcpServer) ([]perdur
 	case err == nil || ctx.Err() != nil:
 	case errors.Is(err, perdure.ErrInvalid):
 		err = p.wrong(key, err)
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		err = perdure.WithHint(fmt.Errorf("%s: %w", p.about(key), err),
+			"install that program, or name the one to start by its path in node.yaml, or with --mcp")
 	default:
 		err = perdure.WithHint(fmt.Errorf("%s: %w", p.about(key), err),
 			"perdure doctor checks it by itself; start, under it in node.yaml, sets how long it may take to start")

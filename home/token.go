@@ -22,6 +22,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/workspace"
 )
 
 // A token lets whoever has it do things at this home's server: what its verbs say, to the agents of its scope. The home
@@ -213,6 +214,11 @@ func (h *Home) checkToken(x *NewToken) error {
 	for _, v := range x.Verbs {
 		if !slices.Contains(Verbs, v) {
 			return fmt.Errorf("verb %q: want some of %s", v, strings.Join(Verbs, ", "))
+		}
+	}
+	if slices.Contains(x.Verbs, VerbMemory) { // it is the name of a role
+		if err := workspace.CheckRole(x.Name); err != nil {
+			return fmt.Errorf("the name of a token with the verb %s is that of a role: %w", VerbMemory, err)
 		}
 	}
 	if x.Scope == "" {

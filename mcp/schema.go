@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,6 +41,25 @@ func oneType(s *jsonschema.Schema) {
 	oneType(s.Items)
 	oneType(s.AdditionalProperties)
 }
+
+// inWords says what is wrong with the arguments of a call without the words of the library that checks them.
+func inWords(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if r, ok := res.(*sdk.CallToolResult); ok && r != nil && r.IsError && len(r.Content) == 1 {
+			if t, ok := r.Content[0].(*sdk.TextContent); ok {
+				if text, is := strings.CutPrefix(t.Text, `validating "arguments": `); is {
+					t.Text = "the arguments: " + plainly.Replace(text)
+				}
+			}
+		}
+		return res, err
+	}
+}
+
+// plainly takes out where in its schema the library found something wrong: the name of the argument says it.
+var plainly = strings.NewReplacer("validating root: ", "", "validating /properties/", "", ": type: ", ": ",
+	"required: missing properties: ", "there is no ", "unexpected additional properties ", "nobody knows ")
 
 // withoutNulls lets models write null for what they leave out.
 func withoutNulls(next sdk.MethodHandler) sdk.MethodHandler {

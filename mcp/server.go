@@ -100,7 +100,7 @@ func (s *Server) mcp() *sdk.Server {
 		s.addMemory()
 		s.addResources()
 		s.addPrompts()
-		s.server.AddReceivingMiddleware(s.acting, s.listing, s.fitting, s.subscribing, tidying, withoutNulls)
+		s.server.AddReceivingMiddleware(s.acting, s.listing, s.fitting, s.subscribing, tidying, inWords, withoutNulls)
 	})
 	return s.server
 }

@@ -223,6 +223,12 @@ func TestProblemsSayWhat(t *testing.T) {
 	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": " "}, 400)
 	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": "x", "policies": []string{"/etc/passwd"}}, 400)
 	w.problem(all, "GET", "/v1/nothing", nil, 404)
+	contains(t, w.problem(all, "GET", "/foo/v1/agents", nil, 404).Hint, "leave /foo out of the address")
+	for body, want := range map[string]string{"xyz": "it is not JSON from byte 1 on", `{"goal": 1,`: "it is not JSON from byte 11 on"} {
+		for _, path := range []string{"/v1/agents", "/v1/agents/" + w.agent("").String() + "/events"} {
+			contains(t, w.problem(all, "POST", path, []byte(body), 400).Detail, want)
+		}
+	}
 	p := w.problem(all, "POST", "/v1/import", []byte("this is no capsule"), 422)
 	if p.Rejection == nil || p.Rejection.Predicate == "" {
 		t.Errorf("got %+v", p)

@@ -150,7 +150,8 @@ func TestTooMuchIsRefused(t *testing.T) {
 		})
 	all := w.token("", home.Verbs...)
 	huge := client.Intent{Goal: strings.Repeat("x", 2<<10)}
-	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" {
+	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" ||
+		!strings.HasPrefix(p.Detail, "the body is longer than ") {
 		t.Errorf("got %+v", p)
 	}
 	var long bytes.Buffer

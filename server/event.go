@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"unicode/utf8"
@@ -39,7 +40,7 @@ func (h *happened) decode(body []byte) error {
 		return err
 	}
 	if err := json.Unmarshal(body, &h.value); err != nil {
-		return err
+		return errors.New(jsontext.Fault(err))
 	}
 	h.fault = json.Unmarshal(body, &h.Event)
 	return nil
@@ -55,7 +56,7 @@ func (h *happened) event(api huma.API) (ev perdure.Event, err error) {
 	r := api.OpenAPI().Components.Schemas
 	huma.Validate(r, h.Schema(r), path, huma.ModeWriteToServer, h.value, all)
 	if len(all.Errors) == 0 && h.fault != nil {
-		all.Errors = append(all.Errors, &huma.ErrorDetail{Location: "body", Message: h.fault.Error()})
+		all.Errors = append(all.Errors, &huma.ErrorDetail{Location: "body", Message: jsontext.Fault(h.fault)})
 	}
 	if len(all.Errors) > 0 {
 		return ev, huma.NewError(http.StatusUnprocessableEntity, "validation failed", all.Errors...)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -59,6 +60,9 @@ var problems = sync.OnceFunc(func() {
 			if at := p.Errors[0].Location; at != "" {
 				p.Detail += " (" + at + ")"
 			}
+		}
+		if status == http.StatusRequestEntityTooLarge {
+			p.Detail = "the body is longer than this may be" + strings.TrimPrefix(message, "request body is too large")
 		}
 		if status == http.StatusUnprocessableEntity { // bytes that a predicate refused are something else
 			p.Status, p.Title, p.Kind = http.StatusBadRequest, http.StatusText(
@@ -193,7 +197,10 @@ func formats() map[string]huma.Format {
 		if err := jsontext.Once(data); err != nil {
 			return err
 		}
-		return json.Unmarshal(data, v)
+		if err := json.Unmarshal(data, v); err != nil {
+			return errors.New(jsontext.Fault(err))
+		}
+		return nil
 	}
 	f := huma.Format{Unmarshal: read, Marshal: func(w io.Writer, v any) error {
 		m, ok := v.(json.Marshaler)

@@ -145,8 +145,12 @@ func (s *Server) routes() http.Handler {
 		mux.Handle("POST /webhook/resume/{agent}", s.Webhooks)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		hint := client.SeeDocs
+		if before, _, ok := strings.Cut(r.URL.Path, "/v1/"); ok && before != "" {
+			hint = "the API begins with /v1/: leave " + before + " out of the address, such as http://HOST:PORT"
+		}
 		p := s.problem(r.Context(), perdure.WithHint(perdure.Missing("there is no "+r.Method+" "+r.URL.Path+" here"),
-			client.SeeDocs))
+			hint))
 		if allow := allowed(mux, r); len(allow) > 0 {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)

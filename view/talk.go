@@ -87,13 +87,19 @@ func (l *Line) told(ev *perdure.Event) (Spoken, bool) {
 	}
 }
 
+// cameToNothing is what people are told of an answer that was there, and of no use.
+const cameToNothing = "it was empty, or cut off, or called what is not there; it is asked again"
+
 // advised is what the advisor said.
 func advised(a *perdure.Advice) (all []Spoken) {
-	if a.Signal != 0 {
+	if a.Signal != 0 && a.Signal != perdure.Partial {
 		return []Spoken{{Type: SpokenError, Signal: a.Signal, Text: a.Text}}
 	}
 	if strings.TrimSpace(a.Text) != "" {
 		all = append(all, Spoken{Type: SpokenText, Text: a.Text})
+	}
+	if a.Signal != 0 {
+		return append(all, Spoken{Type: SpokenError, Signal: a.Signal, Text: cameToNothing})
 	}
 	for _, act := range a.Actions {
 		switch x := act.(type) {

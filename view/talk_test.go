@@ -89,3 +89,19 @@ func TestAMemoryReadsAsAConversation(t *testing.T) {
 		}
 	}
 }
+
+// An answer that was there and of no use is told apart from what the model said.
+func TestAnAnswerThatCameToNothingIsNoWordOfTheAgent(t *testing.T) {
+	for text, want := range map[string][]string{"": {view.SpokenError}, "I was": {view.SpokenText, view.SpokenError}} {
+		l := view.Line{Body: perdure.Advice{Signal: perdure.Partial, Text: text}}
+		var got []string
+		for _, s := range l.Spoken() {
+			if got = append(got, s.Type); s.Text == "" {
+				t.Errorf("%q: a %s says nothing", text, s.Type)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -90,6 +90,9 @@ func transcribe(l Line, names map[perdure.Key]string) (s Said, ok bool) {
 		if b.Signal != 0 {
 			s.What = SaidNothing
 		}
+		if b.Signal == perdure.Partial {
+			s.Text = strings.TrimSpace(s.Text + "\n" + cameToNothing)
+		}
 		return s, s.Text != "" || b.Signal != 0
 	case perdure.Decision:
 		return s, s.decided(&b, l.Act)

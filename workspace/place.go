@@ -214,13 +214,21 @@ func (r *Reader) under(ctx context.Context, d *Draft) (*Visibility, error) {
 // maxBelow bounds how many documents below a path are asked about.
 const maxBelow = 64
 
+// folderOfKind refuses a path that is the folder of a kind.
+func folderOfKind(path string) error {
+	if !canonical(path) {
+		return nil
+	}
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is a folder, that of every %s: a path is a document or a "+
+		"folder, not both", path, KindAt(path))), "name a document in it, such as "+path+"/NAME.md")
+}
+
 // fits refuses a new path below a document, or above others, or that is the folder of a kind, where others are to come:
 // a path is a document or a folder. But is one that is moved to the path. What the reader may not read does not count,
 // so that nobody learns of it.
 func (r *Reader) fits(ctx context.Context, s *shelf, path, but string) error {
-	if canonical(path) {
-		return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is a folder, that of every %s: a path is a document or "+
-			"a folder, not both", path, KindAt(path))), "name a document in it, such as "+path+"/NAME.md")
+	if err := folderOfKind(path); err != nil {
+		return err
 	}
 	place, err := r.placeOn(ctx, s)
 	if err != nil {

@@ -135,6 +135,9 @@ func (r *Reader) write(ctx context.Context, path string, on *Visibility, make fu
 	if err != nil {
 		return nil, err
 	}
+	if err := r.sound(path, &first); err != nil { // before a memory is made for it
+		return nil, err
+	}
 	for try := range maxTries {
 		e, s, err := r.tryWrite(ctx, path, on, make, first.adds)
 		if err == nil {
@@ -302,6 +305,9 @@ func (r *Reader) shelfOf(ctx context.Context, path string, on *Visibility) (*she
 	if on == nil {
 		on = &Visibility{Tier: Team}
 	}
+	if err := folderOfKind(path); err != nil { // before a memory is made for it
+		return nil, err
+	}
 	s, err := r.shelfFor(ctx, *on)
 	return &s, err
 }
@@ -323,6 +329,28 @@ func (r *Reader) roleName() string {
 	return r.role
 }
 
+// sound refuses a draft that no document can be made of, whatever is at its path.
+func (r *Reader) sound(path string, d *Draft) error {
+	if d.Check != "" && r.Holds != nil {
+		if err := r.Holds.Fit(d.Check); err != nil {
+			return perdure.Invalid(fmt.Errorf("%s: %w", path, err))
+		}
+	}
+	if len(d.Text) > MaxText {
+		return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: its text is longer than the %d bytes that a "+
+			"document may have", path, MaxText)),
+			"split it, or keep it as a file and write a document that links to it")
+	}
+	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
+		return perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+
+			"is not", path))
+	}
+	if strings.ContainsFunc(d.Kind, glyph.Control) || !utf8.ValidString(d.Kind) {
+		return perdure.Invalid(fmt.Errorf("kind %q: want a word, such as note", clip(d.Kind, maxTitle)))
+	}
+	return nil
+}
+
 // writing is a draft as it is to be written over the current versions.
 func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Writing, error) {
 	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
@@ -337,28 +365,14 @@ func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Wr
 	if err := r.keepsSealed(path, d, living); err != nil {
 		return nil, err
 	}
-	if d.Check != "" && r.Holds != nil {
-		if err := r.Holds.Fit(d.Check); err != nil {
-			return nil, perdure.Invalid(fmt.Errorf("%s: %w", path, err))
-		}
+	if err := r.sound(path, d); err != nil {
+		return nil, err
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if len(part) > maxPart && len(current) == 0 {
 			return nil, perdure.Invalid(fmt.Errorf("path %q: want at most %d bytes between two slashes",
 				clip(path, maxTitle), maxPart))
 		}
-	}
-	if len(d.Text) > MaxText {
-		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: its text is longer than the %d bytes that a "+
-			"document may have", path, MaxText)),
-			"split it, or keep it as a file and write a document that links to it")
-	}
-	if !utf8.ValidString(d.Text) || !utf8.ValidString(d.Title) {
-		return nil, perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+
-			"is not", path))
-	}
-	if strings.ContainsFunc(d.Kind, glyph.Control) || !utf8.ValidString(d.Kind) {
-		return nil, perdure.Invalid(fmt.Errorf("kind %q: want a word, such as note", clip(d.Kind, maxTitle)))
 	}
 	doc := perdure.Document{Path: path, Kind: d.Kind, Title: strings.TrimSpace(norm.NFC.String(d.Title)),
 		Links: normal(d.Links), Tags: normal(d.Tags),

@@ -16,11 +16,12 @@ import (
 
 func lodeCommand() *cobra.Command {
 	c := command("lode", nil)
-	c.PersistentFlags().StringArray("library", nil,
-		"a .lode file of predicates that schemas name with @; may be repeated")
 	c.AddCommand(lodeCheckCommand(), lodeCompileCommand(), lodeDecodeCommand(), lodeVerifyCommand(),
 		lodeFingerprintCommand(), lodeChainCommand(), lodeLatestCommand(), lodeGCCommand(), lodeStateCommand(),
 		lodeUpgradeCommand())
+	for _, sub := range c.Commands() {
+		sub.Flags().StringArray("library", nil, "a .lode file of predicates that schemas name with @; may be repeated")
+	}
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 // Problems prints an error for people: of several that were joined each on its line, with a hint below those that share
 // it. Explained is an error and what to do about it.
 func Problems(w io.Writer, err error, explained func(error) (message, hint string)) error {
-	s, last := term.StyleOf(w), ""
+	s, last, said := term.StyleOf(w), "", ""
 	var b strings.Builder
 	advise := func() {
 		label := "  hint: "
@@ -25,10 +25,13 @@ func Problems(w io.Writer, err error, explained func(error) (message, hint strin
 	}
 	for i, one := range view.Each(err) {
 		message, hint := explained(one)
+		if i > 0 && message == said && hint == last {
+			continue // once is enough
+		}
 		if i > 0 && hint != last {
 			advise()
 		}
-		last = hint
+		last, said = hint, message
 		line := term.Hang("perdure: "+message, 4, s.Width)
 		b.WriteString(s.Bad("perdure:") + strings.TrimPrefix(line, "perdure:") + "\n")
 	}
