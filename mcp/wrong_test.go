@@ -68,7 +68,7 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"show_agent", map[string]any{"agent": "hello@999"}, []string{"there is no entry"}},
 			{"show_agent", map[string]any{"agent": "hello", "wait": 3600}, []string{"want wait from 0 to 50"}},
 			{"show_agent", map[string]any{"agent": "hello@0", "wait": 1}, []string{"as it is now"}},
-			{"show_agent", map[string]any{"agent": "hello", "wait": "3s"}, []string{"the arguments: wait: 3s has type"}},
+			{"show_agent", map[string]any{"agent": "hello", "wait": "3s"}, []string{"the arguments: wait: 3s has"}},
 			{"show_agent", map[string]any{}, []string{`the arguments: there is no ["agent"]`}},
 			{"list_agents", map[string]any{"limit": 1e9}, []string{"limit"}},
 			{"list_agents", map[string]any{"scope": "a b"}, []string{"scope"}},

@@ -75,8 +75,8 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			if src == nil || *shallow || in.Drop || in.SetAside != "" || in.Ready || in.Refuse || len(in.Policies) > 0 {
-				return perdure.Invalid(errors.New("through a server one capsule is taken in, not a folder, as its home " +
-					"decides; leave out --shallow, --drop-unknown, --set-aside, --ready, --trusted and --policy"))
+				return perdure.Invalid(errors.New("through a server one capsule is taken in, not a folder, as its " +
+					"home decides; leave out --shallow, --drop-unknown, --set-aside, --ready, --trusted and --policy"))
 			}
 			return importAway(out, r, src, in.Older)
 		}
