@@ -18,7 +18,7 @@ type bounds struct {
 	book *Dealings
 }
 
-// at is where a place is, by which it is known whatever it is called.
+// at is where a place is. What passes rests on that: a name in node.yaml can come to mean another place.
 func (p *PeerConfig) at() string {
 	if dir, err := filepath.Abs(p.Dir); p.Dir != "" && err == nil {
 		return dir
@@ -32,7 +32,7 @@ func (p *PeerConfig) everywhere() bool { return p.Scope == "" || p.Scope == perd
 // keep is why an agent stays where it is; empty: it passes.
 func (b *bounds) keep(ctx context.Context, id perdure.AgentID, scope string, private bool) (string, error) {
 	from, err := b.book.cameFrom(ctx, id)
-	if err != nil || from == b.conf.Name {
+	if err != nil || from == b.conf.at() {
 		return "", err // it was pulled from there to be told something, which goes back
 	}
 	if !b.conf.everywhere() && !perdure.InScope(scope, b.conf.Scope) {

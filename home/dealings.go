@@ -97,25 +97,26 @@ func (d *Dealings) Keep(ctx context.Context, peer string, r *exchange.Receipt) e
 	return nil
 }
 
-// came notes that an agent was pulled from a peer because something is to be told to it: that goes back there.
-func (d *Dealings) came(ctx context.Context, id perdure.AgentID, peer string) error {
-	_, err := d.db.ExecContext(ctx, "INSERT OR REPLACE INTO pulled (agent, peer) VALUES (?, ?)", id.String(), peer)
+// came notes that an agent was pulled from a place because something is to be told to it: that goes back there.
+func (d *Dealings) came(ctx context.Context, id perdure.AgentID, place string) error {
+	_, err := d.db.ExecContext(ctx, "INSERT OR REPLACE INTO pulled (agent, peer) VALUES (?, ?)", id.String(), place)
 	if err != nil {
 		return fmt.Errorf("keep where agent %s came from: %w", id.Short(), err)
 	}
 	return nil
 }
 
-// cameFrom is the peer that an agent was pulled from; none: it was not.
-func (d *Dealings) cameFrom(ctx context.Context, id perdure.AgentID) (peer string, err error) {
-	err = d.db.QueryRowContext(ctx, "SELECT peer FROM pulled WHERE agent = ?", id.String()).Scan(&peer)
+// cameFrom is the place that an agent was pulled from; none: it was not. Where an older version noted it, it is a name
+// of a peer, and no place.
+func (d *Dealings) cameFrom(ctx context.Context, id perdure.AgentID) (place string, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT peer FROM pulled WHERE agent = ?", id.String()).Scan(&place)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read where agent %s came from: %w", id.Short(), err)
 	}
-	return peer, nil
+	return place, nil
 }
 
 // share notes that somebody passed the private notes of a role to a place, or from it, by name: from then on what is

@@ -40,7 +40,7 @@ func (r *reach) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, e
 		}
 		if r.pass(ctx, here, c, id, exchange.Pull) == nil {
 			r.from.Store(id, c)
-			if err := r.noted(ctx, func(d *Dealings) error { return d.came(ctx, id, c.Name) }); err != nil {
+			if err := r.noted(ctx, func(d *Dealings) error { return d.came(ctx, id, c.at()) }); err != nil {
 				return nil, err
 			}
 			return r.Node.Load(ctx, id)
@@ -89,13 +89,13 @@ func (r *reach) origin(ctx context.Context, id perdure.AgentID) (PeerConfig, err
 	if err != nil || len(peers) == 0 {
 		return PeerConfig{}, err
 	}
-	name := ""
-	if err := r.noted(ctx, func(d *Dealings) (err error) { name, err = d.cameFrom(ctx, id); return err }); err != nil {
+	at := ""
+	if err := r.noted(ctx, func(d *Dealings) (err error) { at, err = d.cameFrom(ctx, id); return err }); err != nil {
 		return PeerConfig{}, err
 	}
 	var from PeerConfig
 	for _, c := range peers {
-		if c.Name == name {
+		if c.at() == at {
 			from = c
 		}
 	}

@@ -63,6 +63,19 @@ func TestWhatAPulledAgentIsToldGoesBackAfterARestart(t *testing.T) {
 				t.Errorf("what it was told %s the restart is not there", event)
 			}
 		}
+		book, err := h.OpenDealings(ctx)
+		if err != nil {
+			return err
+		}
+		for at, want := range map[string]bool{folder: true, filepath.Join(t.TempDir(), "another"): false} {
+			within := &bounds{&PeerConfig{Name: "f", Dir: at, Scope: "near"}, book}
+			if why, err := within.keep(ctx, a.ID(), "far", true); err != nil || (why == "") != want {
+				t.Errorf("it passes to a peer of that name at %s: %q, %v; want %t", at, why, err, want)
+			}
+		}
+		if err := book.Close(); err != nil {
+			return err
+		}
 		return far.Close()
 	})
 	if err != nil {
