@@ -51,7 +51,7 @@ func (h *Home) createBy(ctx context.Context, n *perdure.Node, g perdure.Genesis)
 		return nil, err
 	}
 	if err := Index(ctx, s, a); err != nil { // the agent is there: to make it again would make two
-		h.noteFor(ctx, "%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+		h.noteFault(ctx, view.Called(a)+" is made, but perdure ls does not show it yet", err)
 	}
 	h.noteLacks(ctx, n, g.Intent.Advisor, g.Intent.Tools)
 	set, ok := n.Policy.(*policy.Set)

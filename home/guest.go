@@ -100,7 +100,7 @@ func (d *Desk) CreateOnce(ctx context.Context, v *Visitor, f *IntentFile, key st
 		return nil, err
 	}
 	if err := Index(ctx, d.Store, a); err != nil { // the agent is there
-		d.Home.noteFor(ctx, "%s is made, but perdure ls does not show it yet: %v", view.Called(a), err)
+		d.Home.noteFault(ctx, view.Called(a)+" is made, but perdure ls does not show it yet", err)
 	}
 	return a, nil
 }

@@ -31,12 +31,15 @@ func (h *Home) noteLacks(ctx context.Context, n *perdure.Node, advisor string, t
 		return // whoever runs it is told
 	}
 	if lacks && file.Advisors[advisor] == "" {
-		there := "and none has a name"
+		there := ", and none has a name"
 		named := slices.DeleteFunc(slices.Sorted(maps.Keys(file.Advisors)), func(s string) bool { return s == "" })
 		if len(named) > 0 {
-			there = "there are " + strings.Join(named, ", ")
+			there = ", there are " + strings.Join(named, ", ")
 		}
-		h.noteFor(ctx, "no advisor %s is configured here, %s: add it under advisors in node.yaml, or run the agent "+
+		if away(ctx) { // what node.yaml names is not theirs to know
+			there = ""
+		}
+		h.noteFor(ctx, "no advisor %s is configured here%s: add it under advisors in node.yaml, or run the agent "+
 			"with --advisor %s=SOURCE", view.InLine(advisor), there, view.InLine(advisor))
 	}
 	for _, name := range h.lacksTools(ctx, &file, tools) {

@@ -32,6 +32,18 @@ func NotesIn(ctx context.Context) []string {
 	return slices.Clone(kept.texts)
 }
 
+// away reports whether what is noted goes to somebody elsewhere.
+func away(ctx context.Context) bool { return ctx.Value(notesKey{}) != nil }
+
+// noteFault tells whoever asks that something went wrong which undoes nothing of what they asked for. Why is for note:
+// errors name files and addresses.
+func (h *Home) noteFault(ctx context.Context, fact string, err error) {
+	if away(ctx) {
+		h.noteFor(ctx, "%s", fact)
+	}
+	h.note("%s: %v", fact, err)
+}
+
 // noteFor tells whoever asks something: in the answer to their request, if it is one, else as note does. What only
 // somebody at home may know is for note.
 func (h *Home) noteFor(ctx context.Context, format string, args ...any) {

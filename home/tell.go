@@ -39,7 +39,7 @@ func (h *Home) Told(ctx context.Context, s perdure.Store, e *perdure.Entry) *Tol
 	ev, _ := e.Content().(perdure.Event)
 	out := &Told{Agent: e.ID(), Entry: e.Name, Seq: e.Seq, What: view.EventText(&ev)}
 	if err := h.stands(ctx, s, out, &ev); err != nil {
-		h.noteFor(ctx, "it is recorded, but how the agent stands now cannot be said: %v", err)
+		h.noteFault(ctx, "it is recorded, but how the agent stands now cannot be said", err)
 	}
 	out.Notes = NotesIn(ctx)
 	return out
@@ -53,7 +53,7 @@ func (h *Home) stands(ctx context.Context, s perdure.Store, out *Told, ev *perdu
 	}
 	out.Now, out.Name = a, a.Fold().Intent.Name
 	if err := Index(ctx, s, a); err != nil {
-		h.noteFor(ctx, "it is recorded, but perdure ls does not show it yet: %v", err)
+		h.noteFault(ctx, "it is recorded, but perdure ls does not show it yet", err)
 	}
 	trust, err := h.Trust()
 	if err != nil {
@@ -166,7 +166,7 @@ func (h *Home) admit(ctx context.Context, n *perdure.Node, a *perdure.Agent, why
 		f.Charter.Owner.Short(), f.Charter.Scope,
 		view.HeldText(held))
 	if err := h.Learn(ctx, n.Store, a.ID()); err != nil {
-		h.noteFor(ctx, "%v; it runs here once the home has it", err)
+		h.noteFault(ctx, "what it brings along could not be kept, and it runs here once the home has it", err)
 	}
 	return true, nil
 }
