@@ -18,7 +18,7 @@ const (
 	MayAuthor  Right = 1 << iota // write any entry but a person's word and key changes
 	MayApprove                   // answer what a person is asked, settle and resume
 	MayOwn                       // own agents, and everything else
-	MayBegin                     // begin children of agents, in the name of their owner
+	MayBegin                     // begin agents in the name of their owner, as children of others are begun
 )
 
 var rightNames = []string{"author", "approve", "own", "begin"}

@@ -6,10 +6,8 @@ package perdure
 // somebody who may own it, policy is told the key that did.
 func (t *Trust) Sees(a *Agent, r Request) Request {
 	f := a.fold
-	if t.ours(a) {
-		return r
-	}
-	if r.Tainted = true; !f.Begun.IsZero() && !t.Allows(f.Begun, MayOwn, f.Charter.Scope) {
+	r.Tainted = r.Tainted || !t.ours(a)
+	if !f.Begun.IsZero() && !t.Allows(f.Begun, MayOwn, f.Charter.Scope) {
 		r.Owner = f.Begun
 	}
 	return r

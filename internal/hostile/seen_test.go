@@ -28,6 +28,11 @@ func TestPolicyIsToldWhoOwnsAnAgentHere(t *testing.T) {
 			child, _ := childOf(begin(p.t, p.owner, perdure.Genesis{Charter: perdure.Charter{Depth: 2}}),
 				trusted(p, "nora", "author,begin", "home"))
 			return child
+		}, 0},
+		"a child by somebody who may own it": {func(p *place) *attack {
+			child, _ := childOf(begin(p.t, p.owner, perdure.Genesis{Charter: perdure.Charter{Depth: 2}}),
+				trusted(p, "nora", "own", "home"))
+			return child
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
