@@ -9,9 +9,10 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // lines is the input of a client without lines that are no messages: each is refused, as the protocol says, and what
@@ -80,7 +81,7 @@ func heard(next http.Handler) http.Handler {
 
 // refusal is the answer to a text that is no message; empty: it is one, or several.
 func refusal(text []byte) string {
-	if !utf8.Valid(text) || !json.Valid(text) { // json would put another letter in the place of what is not UTF-8
+	if jsontext.Text(text) != nil || !json.Valid(text) {
 		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"it is not JSON in UTF-8"}}` + "\n"
 	}
 	var several []json.RawMessage

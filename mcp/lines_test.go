@@ -18,6 +18,7 @@ func TestAMalformedLineDoesNotEndTheServer(t *testing.T) {
 		for _, one := range []struct{ line, want string }{
 			{`{"jsonrpc": oops`, "-32700"},
 			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"` + "\xff" + `"}}`, "-32700"},
+			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"\ud800"}}`, "-32700"},
 			{`{"hello": 1}`, "-32600"},
 			{`[]`, "-32600"},
 			{`[1]`, "-32600"},

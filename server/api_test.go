@@ -219,7 +219,9 @@ func TestProblemsSayWhat(t *testing.T) {
 		len(p.Errors) == 0 {
 		t.Errorf("got %+v", p)
 	}
-	w.problem(all, "POST", "/v1/agents", json.RawMessage("{\"goal\": \"\xff\"}"), 400)
+	for _, goal := range []string{"\xff", `\ud800`} {
+		w.problem(all, "POST", "/v1/agents", json.RawMessage(`{"goal": "`+goal+`"}`), 400)
+	}
 	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": " "}, 400)
 	w.problem(all, "POST", "/v1/agents", map[string]any{"goal": "x", "policies": []string{"/etc/passwd"}}, 400)
 	w.problem(all, "GET", "/v1/nothing", nil, 404)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -188,8 +188,8 @@ func (p plain[T]) MarshalJSON() ([]byte, error) {
 // formats is JSON, in which what marshals itself is sent as it is: json would read all of it again.
 func formats() map[string]huma.Format {
 	read := func(data []byte, v any) error {
-		if !utf8.Valid(data) { // json would put another letter in its place
-			return errors.New("the body is not UTF-8")
+		if err := jsontext.Text(data); err != nil {
+			return fmt.Errorf("the body: %w", err)
 		}
 		if h, ok := v.(*happened); ok {
 			return h.decode(data)

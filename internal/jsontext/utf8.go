@@ -1,11 +1,15 @@
 package jsontext
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,6 +20,42 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(v)
+}
+
+// Text refuses JSON that is not UTF-8, or has half of a surrogate pair in an escape (\ud800), which is no character: the
+// library would put another letter in its place. What else is wrong with it, whoever reads it finds out.
+func Text(text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("it is not UTF-8")
+	}
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 || i+1 == len(text) {
+			return nil
+		}
+		r, is := escaped(text[i:])
+		switch {
+		case !is:
+			text = text[i+2:]
+			continue
+		case utf16.IsSurrogate(r):
+			low, _ := escaped(text[i+6:])
+			if utf16.DecodeRune(r, low) == utf8.RuneError {
+				return fmt.Errorf("it is not UTF-8: %s is half a character", text[i:i+6])
+			}
+			i += 6
+		}
+		text = text[i+6:]
+	}
+}
+
+// escaped is the number that a text begins with as an escape, \u and four digits; false: it does not.
+func escaped(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // UTF8 refuses a value with a text in it that is not UTF-8, and names its field.

@@ -36,3 +36,28 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestEscapesThatAreHalfACharacterAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": "x\u00e9\n\ud83d\ude00\\ud800 \ufffd"}`: "",
+		`"\`:              "",
+		`"\u12`:           "",
+		`"\uzzzz"`:        "",
+		"\"\xff\"":        "it is not UTF-8",
+		`"\ud800"`:        `it is not UTF-8: \ud800 is half a character`,
+		`{"\uDFFF": 1}`:   `it is not UTF-8: \uDFFF is half a character`,
+		`"\\\ud83d\n"`:    `it is not UTF-8: \ud83d is half a character`,
+		`"\ud83d\ud83d"`:  `it is not UTF-8: \ud83d is half a character`,
+		`"\ude00\ud83d"`:  `it is not UTF-8: \ude00 is half a character`,
+		`"\ud83d\u0041"`:  `it is not UTF-8: \ud83d is half a character`,
+		`"\ud83dx\ude00"`: `it is not UTF-8: \ud83d is half a character`,
+	} {
+		got := ""
+		if err := jsontext.Text([]byte(text)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
