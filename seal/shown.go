@@ -8,8 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/canon"
 )
 
-// errNoKey says that sealed data was sealed elsewhere.
-var errNoKey = errors.New("its key is not here")
+var (
+	// errNoKey says that sealed data was sealed elsewhere.
+	errNoKey = errors.New("its key is not here")
+	// errShut says that nothing is opened for whoever looks, whatever keys there are.
+	errShut = errors.New("it is opened only in its home")
+)
 
 // Shown is data for a person to read: in the place of everything sealed is a map whose one key says for whom it was
 // sealed, with what it says, or why that cannot be read here. It makes no key. Without a vault nothing is opened.
@@ -57,7 +61,7 @@ func showBox(v Vault, box []byte) any {
 // look is open without making a key.
 func (r *sealedRecord) look(v Vault) (canon.Data, error) {
 	if v == nil {
-		return nil, errNoKey
+		return nil, errShut
 	}
 	if known, err := v.Knows(r.Subject); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestShownSaysWhatIsSealedForWhom(t *testing.T) {
 		}
 	}
 	check(v, `"sealed for carol"`, "a secret")
-	check(nil, "sealed for carol, and not opened here", "its key is not here")
+	check(nil, "sealed for carol, and not opened here", "it is opened only in its home")
 	check(other, "sealed for carol, and not opened here", "its key is not here")
 	if known, err := other.Knows("carol"); known || err != nil {
 		t.Errorf("looking made a key: %v, %v", known, err)
