@@ -3,6 +3,7 @@ package perdure
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,11 @@ func (w *work) logDeeds(ctx context.Context) {
 			logDecision(log, &b, w.selected(&b))
 		case Outcome:
 			if act := w.asked(b.Decision); act != nil { // it never began
-				log.Info("denied", "action", deed(act), "why", b.Note)
+				what := "not done"
+				if strings.HasPrefix(b.Note, refusedByPerson) {
+					what = "denied"
+				}
+				log.Info(what, "action", deed(act), "why", b.Note)
 				continue
 			}
 			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took",

@@ -65,6 +65,32 @@ func TestANodeLogsWhatAPersonDenied(t *testing.T) {
 	}
 }
 
+// TestANodeLogsWhatNobodyAnswered: nobody has denied that.
+func TestANodeLogsWhatNobodyAnswered(t *testing.T) {
+	t.Parallel()
+	pay, _ := counter("pay", perdure.Once)
+	n := newNode(t, new(perdure.MemStore), scripted(func(_ *perdure.Agent, turn int64) []perdure.Action {
+		if turn == 0 {
+			return []perdure.Action{perdure.Execute{Tool: "pay"}}
+		}
+		return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: time.Hour.Milliseconds()}}}
+	}), pay)
+	n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+		v := askWrites(a, r, now)
+		if v.Answer == perdure.Ask {
+			v.Expires = perdure.TimeOf(now)
+		}
+		return v
+	})
+	var log strings.Builder
+	n.Log = slog.New(slog.NewTextHandler(&log, nil))
+	run(t, n, create(t, n, perdure.Genesis{}))
+	if got := log.String(); !strings.Contains(got, `msg="not done"`) || !strings.Contains(got, `action=pay why="nobody`) ||
+		strings.Contains(got, "msg=denied") {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
 // TestANodeLogsWhatItLeavesInDoubt, and how that is settled.
 func TestANodeLogsWhatItLeavesInDoubt(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,8 @@ func Marshal(v any) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// Text refuses JSON that is not UTF-8, or has half of a surrogate pair in an escape (\ud800), which is no character: the
-// library would put another letter in its place. What else is wrong with it, whoever reads it finds out.
+// Text refuses JSON that is not UTF-8, or that has half of a surrogate pair in an escape (\ud800), which is no
+// character: the library would put another letter in its place. What else is wrong with it, whoever reads it finds out.
 func Text(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("it is not UTF-8")
