@@ -416,8 +416,10 @@ func (w *memoryWitness) Forget(id perdure.AgentID) error {
 
 func (w *memoryWitness) Sync() {}
 
-func (w *memoryWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash, _ bool) {
-	w.seen[id] = heads
+func (w *memoryWitness) See(id perdure.AgentID, s perdure.Sighting) {
+	if !s.Copy {
+		w.seen[id] = s.Heads
+	}
 }
 
 // A quorum is of people: who has two keys, by one name or because the agent was handed on to their new one, is one of

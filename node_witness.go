@@ -16,10 +16,11 @@ import (
 type Witness interface {
 	// Seen returns how far an agent had come when it was last seen; without heads: it never was.
 	Seen(ctx context.Context, id AgentID) (Sighting, error)
-	// See remembers that an agent has these heads, the highest at this seq, and whether the store has handed its seat
-	// over in them. They are durable in the store. It may return before it is remembered, and a crash may lose the last
-	// of it: then less is noticed, and nothing is refused that is good.
-	See(id AgentID, seq int64, heads []Hash, given bool)
+	// See remembers how far an agent has come: all of a sighting but when and where, which the witness knows. It is
+	// durable in the store. It may return before it is remembered, and a crash may lose the last of it: then less is
+	// noticed, and nothing is refused that is good. What was seen of a copy is kept apart: Seen returns it where it
+	// comes after all else, and only of the store it was seen in.
+	See(id AgentID, s Sighting)
 	// Sync returns once what was seen is remembered, even if this process is killed at once. It comes before each
 	// effect that must happen once; where it fails, Fault says so.
 	Sync()
@@ -38,7 +39,18 @@ type Sighting struct {
 	At        Time  // when; zero: it was not noted
 	Elsewhere bool  // it was not seen in the store of whoever asks, as far as was noted
 	Given     bool  // the store it was seen in had handed its seat over
+	Copy      bool  // its seat was in another store: this says nothing about the memory in others
 }
+
+// Sighting is how far the agent has come in the store at a place, for a Witness.
+func (a *Agent) Sighting(at Place) Sighting {
+	f := a.fold
+	return Sighting{Heads: a.Heads(), Seq: f.Seq, Given: f.HandedOver(at), Copy: !at.IsZero() && f.SeatElsewhere(at)}
+}
+
+// GivenSince reports whether the store at a place handed the agent over since the older copy was made that it has now:
+// one that knows that its seat is elsewhere knows of that.
+func (s *Sighting) GivenSince(a *Agent, at Place) bool { return s.Given && !a.fold.SeatElsewhere(at) }
 
 // lacking returns the heads of a sighting that an agent, as far as it is at hand, does not have.
 func (s *Sighting) lacking(a *Agent) []Hash {
@@ -94,7 +106,7 @@ func (n *Node) behind(ctx context.Context, a *Agent) (*Idle, error) {
 		gone := idleFor(Reason{Kind: phase.RestGiven, Seat: a.fold.Seats[0].At})
 		return &gone, nil
 	case len(missing) > 0:
-		older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0], Given: seen.Given})
+		older := idlePerson(Reason{Kind: phase.RestOlder, Entry: missing[0], Given: seen.GivenSince(a, at)})
 		return &older, nil
 	}
 	return nil, nil
@@ -206,18 +218,18 @@ func (n *Node) putBy(ctx context.Context, before, next *Agent, add func(context.
 }
 
 // see tells the witness how far an agent has come, unless more was seen of it, as behind says, or it has entries that
-// do not count: nobody else's words make what is here an older copy. What became of a copy whose seat is elsewhere is
-// no matter: nothing in it can be done again here, and the memory that has the seat must not pass for an older one.
+// do not count: nobody else's words make what is here an older copy. Nor does what a copy was told whose seat is
+// elsewhere make an older one of the memory that has the seat.
 func (n *Node) see(ctx context.Context, a *Agent, behind *Idle) {
 	if n.Witness == nil || behind != nil {
 		return
 	}
 	at, err := n.here(context.WithoutCancel(ctx))
-	if err == nil && a.fold.SeatElsewhere(at) { // where it cannot be told, the seat may be here
-		return
+	if err != nil {
+		at = Place{} // the seat may be here
 	}
 	if n.trust().Counts(a) == nil {
-		n.Witness.See(a.ID(), a.fold.Seq, a.Heads(), a.fold.HandedOver(at))
+		n.Witness.See(a.ID(), a.Sighting(at))
 	}
 }
 
@@ -238,8 +250,9 @@ func (n *Node) unseen() stillness {
 const takenBack = "taken-back"
 
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner
-// may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again.
-// One that is known to have been handed over since is refused (ErrDenied): it goes on elsewhere. TakeSeat accepts it.
+// may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again. Of
+// a copy whose seat was elsewhere all along this node may: nothing that must happen once was done in it. One that is
+// known to have been handed over since is refused (ErrDenied): it goes on elsewhere. TakeSeat accepts it.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	if err := n.init(); err != nil {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
@@ -248,7 +261,13 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err != nil {
 		return nil, err
 	}
-	if err := n.speaksFor(a); err != nil {
+	var seen Sighting
+	if n.Witness != nil {
+		if seen, err = n.Witness.Seen(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.speaksFor(a); err != nil && !seen.Copy {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
 	if old, err := n.behind(ctx, a); err != nil || old.given() {

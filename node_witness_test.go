@@ -131,24 +131,64 @@ func TestAStrangersAgentIsNotUpgraded(t *testing.T) {
 	}
 }
 
-// What is told to a copy whose seat is elsewhere is not the newest there is of the agent: the memory that has the seat
-// comes back without it, and must not pass for an older one.
+// copyWitness remembers all it was told of copies, too.
+type copyWitness struct {
+	memoryWitness
+	told perdure.Sighting
+}
+
+func (w *copyWitness) See(_ perdure.AgentID, s perdure.Sighting) { w.told = s }
+
+func (w *copyWitness) Seen(context.Context, perdure.AgentID) (perdure.Sighting, error) {
+	return w.told, nil
+}
+
+// What is told to a copy whose seat is elsewhere is not the newest there is of the agent: it is seen as that of a copy,
+// so that the memory that has the seat does not pass for an older one. The copy itself does, when it is put back, until
+// the node that has it, whoever owns the agent, says that it is to go on.
 func TestWhatACopyIsToldMakesNoOtherAnOlderOne(t *testing.T) {
-	there, here := new(perdure.MemStore), new(perdure.MemStore)
+	there, here, old := new(perdure.MemStore), new(perdure.MemStore), new(perdure.MemStore)
 	n := newNode(t, there, scripted(nothing))
 	n.Place = perdure.Place{ID: perdure.HashOf([]byte("there"))}
 	id := create(t, n, perdure.Genesis{})
 	merge(t, there, here, id)
-	w := &memoryWitness{seen: map[perdure.AgentID][]perdure.Hash{}}
+	merge(t, there, old, id)
+	loaded := func(s perdure.Store) *perdure.Agent {
+		a, err := perdure.Load(t.Context(), s, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	w := new(copyWitness)
+	key, err := perdure.GenerateSigner("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &perdure.Node{Store: here, Key: key, Witness: w, Place: perdure.Place{ID: perdure.HashOf([]byte("here"))},
+		Trust: perdure.NewTrust(
+			perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope},
+			perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})}
 	for _, notice := range []perdure.Notice{nil, perdure.Pause{Note: "wait"}} {
-		m := &perdure.Node{Store: here, Key: n.Key, Trust: n.Trust, Witness: w,
-			Place: perdure.Place{ID: perdure.HashOf([]byte("here"))}}
 		if _, err := m.Tell(t.Context(), id, perdure.Event{Name: "note", Notice: notice}); err != nil {
 			t.Fatal(err)
 		}
+		if a := loaded(here); !w.told.Copy || !slices.Equal(w.told.Heads, a.Heads()) {
+			t.Errorf("the witness was told of %+v, want a copy with the heads %v", w.told, a.Heads())
+		}
 	}
-	if len(w.seen) > 0 {
-		t.Errorf("the witness was told of %v", w.seen)
+	put := &perdure.Node{Store: old, Key: key, Witness: w, Place: m.Place, Trust: m.Trust}
+	for _, want := range []bool{true, false} {
+		a := loaded(old)
+		missing, _, err := a.Behind(t.Context(), old, put.Place, put.Trust, w.told)
+		if err != nil || (len(missing) > 0) != want {
+			t.Errorf("what was put back lacks %v, %v, want it older: %v", missing, err, want)
+		}
+		if want {
+			if _, err := put.Accept(t.Context(), id, "it is what is left"); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -158,8 +198,8 @@ type lazyWitness struct {
 	fresh map[perdure.AgentID][]perdure.Hash
 }
 
-func (w *lazyWitness) See(id perdure.AgentID, _ int64, heads []perdure.Hash, _ bool) {
-	w.fresh[id] = heads
+func (w *lazyWitness) See(id perdure.AgentID, s perdure.Sighting) {
+	w.fresh[id] = s.Heads
 }
 func (w *lazyWitness) Sync() { maps.Copy(w.seen, w.fresh) }
 
@@ -217,8 +257,8 @@ func (w *killable) Seen(context.Context, perdure.AgentID) (perdure.Sighting, err
 	return w.told, nil
 }
 
-func (w *killable) See(_ perdure.AgentID, _ int64, heads []perdure.Hash, given bool) {
-	w.told = perdure.Sighting{Heads: heads, Given: given}
+func (w *killable) See(_ perdure.AgentID, s perdure.Sighting) {
+	w.told = s
 }
 
 func (w *killable) Sync() { w.kept = w.told }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
 
@@ -91,6 +92,9 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // it is here: what follows only says so
+	if got.Relation == capsule.Restored {
+		h.giveUp(got.Head.Agent)
+	}
 	a, err := h.arrive(ctx, s, got.Head.Agent, got.Held, got.Stranger == nil || got.Admitted)
 	if err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("what is new of it was added, but it cannot be read back: %w", err),
@@ -106,6 +110,17 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 		r.Aside = in.SetAside
 	}
 	return r, err
+}
+
+// giveUp forgets what was seen of a copy that another took the place of, because people said so.
+func (h *Home) giveUp(id perdure.AgentID) {
+	w, err := h.witness()
+	if seen, ok := w.(*sqlite.Witness); ok && err == nil {
+		err = seen.ForgetCopy(id)
+	}
+	if err != nil {
+		h.note("that the copy here was given up could not be noted: %v", err)
+	}
 }
 
 // arrive does what follows when entries of an agent have come to those up to the heads held: the index, the witness and
@@ -183,12 +198,12 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 		return nil
 	}
 	at, err := h.PlaceOf(ctx, s)
-	if err != nil || a.Fold().SeatElsewhere(at) {
+	if err != nil {
 		return err
 	}
 	trust, err := h.Trust()
 	if err == nil && trust.Counts(a) == nil { // what strangers add makes no other copy an older one
-		w.See(a.ID(), a.Fold().Seq, a.Heads(), a.Fold().HandedOver(at))
+		w.See(a.ID(), a.Sighting(at))
 	}
 	return err
 }

@@ -90,7 +90,9 @@ func (h *Home) seeAll(ctx context.Context, s perdure.Store, w *sqlite.Witness) e
 			continue // it is damaged, which who uses it is told
 		}
 		if trust.Counts(a) == nil {
-			w.See(one.Agent, 0, a.Heads(), a.Fold().HandedOver(place))
+			seen := a.Sighting(place)
+			seen.Seq = 0
+			w.See(one.Agent, seen)
 		}
 	}
 	return nil
@@ -126,6 +128,7 @@ func (h *Home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent,
 		return nil, seen, false, err
 	}
 	missing, away, err = a.Behind(ctx, s, at, trust, seen)
+	seen.Given = seen.GivenSince(a, at)
 	return missing, seen, away, err
 }
 

@@ -29,10 +29,10 @@ type Witness struct {
 
 	mu    sync.Mutex
 	c     *conn
-	store string                       // where agents are seen
-	fresh map[perdure.AgentID]Sighting // not written yet
-	kept  map[perdure.AgentID]Sighting // as the file has them, while no other connection writes to it
-	as    int64                        // the version of the file that kept is of
+	store string             // where agents are seen
+	fresh map[about]Sighting // not written yet
+	kept  map[about]Sighting // as the file has them, while no other connection writes to it
+	as    int64              // the version of the file that kept is of
 	timer *time.Timer
 	looks bool      // it is only asked
 	eager bool      // it is told what nothing else knows
@@ -51,6 +51,20 @@ type Sighting struct {
 	Store string // where; empty: it was not noted
 }
 
+// about is what a row is about: an agent, or a copy of it whose seat is elsewhere.
+type about struct {
+	perdure.AgentID
+	copied bool
+}
+
+// table is where such rows are.
+func (a about) table() string {
+	if a.copied {
+		return "copies"
+	}
+	return "seen"
+}
+
 var _ perdure.Witness = (*Witness)(nil)
 
 // witnessEvery is how long sightings wait to be written together: so many steps of one agent cost one row.
@@ -59,9 +73,13 @@ const witnessEvery = 50 * time.Millisecond
 // witnessTrust is how long a witness that could write is believed to be able to.
 const witnessTrust = time.Second
 
-// seenTable is what a witness holds.
-const seenTable = "CREATE TABLE seen (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, " +
-	"store TEXT, given INTEGER) WITHOUT ROWID"
+// seenTable and copiesTable are what a witness holds.
+const (
+	seenTable   = "CREATE TABLE seen" + seenColumns
+	copiesTable = "CREATE TABLE IF NOT EXISTS copies" + seenColumns // not in earlier versions
+	seenColumns = " (agent BLOB PRIMARY KEY, seq INTEGER NOT NULL, heads BLOB NOT NULL, at INTEGER, store TEXT, " +
+		"given INTEGER) WITHOUT ROWID"
+)
 
 // OpenWitness opens a witness, and makes the file if there is none. Store is where the agents are that it is told of.
 // It refuses a file that is damaged: one that has forgotten what it saw would let an older copy do again what was done.
@@ -70,7 +88,7 @@ func OpenWitness(path, store string) (*Witness, error) {
 	c, err := writeWitness(path)
 	switch {
 	case err == nil:
-		return &Witness{c: c, path: path, store: store, fresh: map[perdure.AgentID]Sighting{}}, nil
+		return &Witness{c: c, path: path, store: store, fresh: map[about]Sighting{}}, nil
 	case forgot(err):
 		return nil, err
 	}
@@ -78,7 +96,7 @@ func OpenWitness(path, store string) (*Witness, error) {
 	if lookErr != nil {
 		return nil, err
 	}
-	w.store, w.fresh, w.looks, w.blind, w.err, w.tried = store, map[perdure.AgentID]Sighting{}, false, true, err,
+	w.store, w.fresh, w.looks, w.blind, w.err, w.tried = store, map[about]Sighting{}, false, true, err,
 		time.Now()
 	return w, nil
 }
@@ -107,6 +125,9 @@ func writeWitness(path string) (*conn, error) {
 			err = nil
 		}
 	}
+	if err == nil {
+		err = c.exec(copiesTable)
+	}
 	if err != nil {
 		return nil, witnessError(path, errors.Join(err, c.close()))
 	}
@@ -129,7 +150,7 @@ func createWitness(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.exec(seenTable), c.fold(), c.close()); err != nil {
+	if err := errors.Join(c.exec(seenTable), c.exec(copiesTable), c.fold(), c.close()); err != nil {
 		return err
 	}
 	if err := place(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -224,7 +245,10 @@ func WitnessDamage(path string) error {
 		return nil
 	})
 	if err == nil {
-		err = w.rows("", func(Sighting) {})
+		err = w.rows(about{}, "", func(Sighting) {})
+	}
+	if err == nil {
+		err = w.rows(about{copied: true}, "", func(Sighting) {})
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		return witnessError(path, err)
@@ -268,20 +292,39 @@ func (w *Witness) Seen(_ context.Context, id perdure.AgentID) (perdure.Sighting,
 func (w *Witness) Sighting(id perdure.AgentID) (Sighting, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, ok := w.fresh[id]; ok {
+	s, err := w.sighting(about{id, false})
+	if err != nil {
+		return s, err
+	}
+	c, err := w.sighting(about{id, true})
+	return s.or(c), err
+}
+
+// or is a sighting, or that of a copy in the same store, if it came further: it had all that had been seen before.
+func (s Sighting) or(c Sighting) Sighting {
+	if len(c.Heads) == 0 || c.Elsewhere || len(s.Heads) > 0 && s.Seq >= c.Seq {
+		return s
+	}
+	c.Copy, c.Given = true, s.Given
+	return c
+}
+
+// sighting is what was seen of one thing. The caller holds the lock.
+func (w *Witness) sighting(of about) (Sighting, error) {
+	if s, ok := w.fresh[of]; ok {
 		return s, nil
 	}
 	current := w.current()
-	if s, ok := w.kept[id]; ok && current {
+	if s, ok := w.kept[of]; ok && current {
 		return s, nil
 	}
 	var out Sighting
-	err := w.rows(" WHERE agent = ?", func(s Sighting) { out = s }, id[:])
+	err := w.rows(of, " WHERE agent = ?", func(s Sighting) { out = s }, of.AgentID[:])
 	if err != nil {
-		return out, fmt.Errorf("ask the witness about agent %s: %w", id.Short(), w.failed(err))
+		return out, fmt.Errorf("ask the witness about agent %s: %w", of.Short(), w.failed(err))
 	}
 	if current {
-		w.keep(id, out)
+		w.keep(of, out)
 	}
 	return out, nil
 }
@@ -305,12 +348,12 @@ func (w *Witness) current() bool {
 	return err == nil && found
 }
 
-// keep notes what the file has of an agent. The caller holds the lock.
-func (w *Witness) keep(id perdure.AgentID, s Sighting) {
+// keep notes what the file has of one thing. The caller holds the lock.
+func (w *Witness) keep(of about, s Sighting) {
 	if w.kept == nil || len(w.kept) >= maxKept {
-		w.kept = map[perdure.AgentID]Sighting{}
+		w.kept = map[about]Sighting{}
 	}
-	w.kept[id] = s
+	w.kept[of] = s
 }
 
 // Sightings yields all that was seen, also what is not written yet. After an error it yields nothing more: what else
@@ -333,12 +376,19 @@ func (w *Witness) Sightings() iter.Seq2[Sighting, error] {
 func (w *Witness) sightings() (map[perdure.AgentID]Sighting, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := map[perdure.AgentID]Sighting{}
-	if err := w.rows("", func(s Sighting) { all[s.Agent] = s }); err != nil {
-		return nil, fmt.Errorf("ask the witness about all agents: %w", w.failed(err))
+	all, copies := map[perdure.AgentID]Sighting{}, map[perdure.AgentID]Sighting{}
+	for copied, found := range map[bool]map[perdure.AgentID]Sighting{false: all, true: copies} {
+		if err := w.rows(about{copied: copied}, "", func(s Sighting) { found[s.Agent] = s }); err != nil {
+			return nil, fmt.Errorf("ask the witness about all agents: %w", w.failed(err))
+		}
+		for of, s := range w.fresh {
+			if of.copied == copied && s.Seq >= found[of.AgentID].Seq {
+				found[of.AgentID] = s
+			}
+		}
 	}
-	for id, s := range w.fresh {
-		if s.Seq >= all[id].Seq {
+	for id, c := range copies {
+		if s := all[id].or(c); len(s.Heads) > 0 {
 			all[id] = s
 		}
 	}
@@ -359,13 +409,13 @@ var errShut = errors.New("it is closed, or was opened to be asked only: what is 
 
 // rows reads what is written, and refuses rows that cannot have been written so: one that is taken for less than was
 // seen would let an older copy do again what was done. The caller holds the lock.
-func (w *Witness) rows(where string, f func(Sighting), args ...driver.Value) error {
+func (w *Witness) rows(of about, where string, f func(Sighting), args ...driver.Value) error {
 	for w.looks && !w.shut {
 		if err := w.lookAgain(); err != nil {
 			return err
 		}
 		var all []Sighting
-		err := w.read(where, func(s Sighting) { all = append(all, s) }, args...)
+		err := w.read(of, where, func(s Sighting) { all = append(all, s) }, args...)
 		if w.c != nil && w.c.stale() { // what was read may be of two states of the file
 			continue
 		}
@@ -374,11 +424,11 @@ func (w *Witness) rows(where string, f func(Sighting), args ...driver.Value) err
 		}
 		return err
 	}
-	return w.read(where, f, args...)
+	return w.read(of, where, f, args...)
 }
 
 // read is rows of the file as it was opened.
-func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) error {
+func (w *Witness) read(of about, where string, f func(Sighting), args ...driver.Value) error {
 	switch {
 	case w.shut:
 		return errShut
@@ -396,10 +446,13 @@ func (w *Witness) read(where string, f func(Sighting), args ...driver.Value) err
 	}
 	var err error
 	for _, columns := range []string{"at, store, given", "at, store, NULL", "NULL, NULL, NULL"} {
-		err = w.c.query("SELECT agent, seq, heads, "+columns+" FROM seen"+where, each, args...)
+		err = w.c.query("SELECT agent, seq, heads, "+columns+" FROM "+of.table()+where, each, args...)
 		if err == nil || !strings.Contains(err.Error(), "no such column") {
 			break // else it is of an earlier version, and only looked at
 		}
+	}
+	if err != nil && of.copied && w.looks && strings.Contains(err.Error(), "no such table") {
+		return nil // it is of an earlier version
 	}
 	if err != nil && (forgot(err) || strings.Contains(err.Error(), "no such table")) {
 		err = witnessError(w.path, fmt.Errorf("%w: %w", errForgot, err))
@@ -433,16 +486,17 @@ func sighting(v []driver.Value) (s Sighting, ok bool) {
 	return s, true
 }
 
-// See remembers the heads of an agent, unless more was seen of it before. They are written a moment later, or by
+// See remembers how far an agent has come, unless more was seen of it before. They are written a moment later, or by
 // Close; of an eager witness at once.
-func (w *Witness) See(id perdure.AgentID, seq int64, heads []perdure.Hash, given bool) {
+func (w *Witness) See(id perdure.AgentID, s perdure.Sighting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.looks || w.shut || w.fresh[id].Seq > seq {
+	of := about{id, s.Copy}
+	if w.looks || w.shut || w.fresh[of].Seq > s.Seq {
 		return
 	}
-	w.fresh[id] = Sighting{perdure.Sighting{Heads: slices.Clone(heads), Seq: seq, At: perdure.TimeOf(time.Now()),
-		Given: given}, id, w.store}
+	s.Heads, s.At = slices.Clone(s.Heads), perdure.TimeOf(time.Now())
+	w.fresh[of] = Sighting{s, id, w.store}
 	if w.eager && !w.blind {
 		w.sync()
 		return
@@ -495,7 +549,7 @@ func (w *Witness) write() {
 	if err == nil {
 		w.current() // from here on nobody else writes
 	}
-	for id, s := range w.fresh {
+	for of, s := range w.fresh {
 		if err != nil {
 			break
 		}
@@ -503,10 +557,10 @@ func (w *Witness) write() {
 		for _, h := range s.Heads {
 			packed = append(packed, h[:]...)
 		}
-		err = w.c.exec("INSERT INTO seen(agent, seq, heads, at, store, given) VALUES (?, ?, ?, ?, ?, ?) "+
+		err = w.c.exec("INSERT INTO "+of.table()+"(agent, seq, heads, at, store, given) VALUES (?, ?, ?, ?, ?, ?) "+
 			"ON CONFLICT DO UPDATE SET seq = excluded.seq, heads = excluded.heads, at = excluded.at, "+
-			"store = excluded.store, given = excluded.given WHERE excluded.seq >= seen.seq", id[:], s.Seq, packed,
-			int64(s.At), s.Store, s.Given)
+			"store = excluded.store, given = excluded.given WHERE excluded.seq >= "+of.table()+".seq", of.AgentID[:],
+			s.Seq, packed, int64(s.At), s.Store, s.Given)
 	}
 	if err == nil {
 		err = w.c.exec("COMMIT")
@@ -515,9 +569,9 @@ func (w *Witness) write() {
 	}
 	if w.failed(err) == nil { // SQLite opens what it cannot write as read-only, and then goes on so
 		w.err, w.blind = nil, false
-		for id, s := range w.fresh { // of one that is not kept, the file may have had more
-			if was, ok := w.kept[id]; ok && s.Seq >= was.Seq {
-				w.kept[id] = s
+		for of, s := range w.fresh { // of one that is not kept, the file may have had more
+			if was, ok := w.kept[of]; ok && s.Seq >= was.Seq {
+				w.kept[of] = s
 			}
 		}
 		clear(w.fresh)
@@ -566,15 +620,30 @@ func (w *Witness) Fault() error {
 func (w *Witness) Forget(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.fresh, id)
-	delete(w.kept, id)
-	switch {
-	case w.looks || w.shut:
-		return errShut
-	case w.blind:
-		return w.err
+	return w.forget(about{id, false}, about{id, true})
+}
+
+// ForgetCopy forgets what was seen of a copy of an agent whose seat was elsewhere, and nothing else.
+func (w *Witness) ForgetCopy(id perdure.AgentID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.forget(about{id, true})
+}
+
+// forget forgets what was seen of things. The caller holds the lock.
+func (w *Witness) forget(all ...about) (err error) {
+	for _, of := range all {
+		delete(w.fresh, of)
+		delete(w.kept, of)
+		switch {
+		case w.looks || w.shut:
+			return errShut
+		case w.blind:
+			return w.err
+		}
+		err = errors.Join(err, w.c.exec("DELETE FROM "+of.table()+" WHERE agent = ?", of.AgentID[:]))
 	}
-	return w.failed(w.c.exec("DELETE FROM seen WHERE agent = ?", id[:]))
+	return w.failed(err)
 }
 
 // Unplace forgets where an agent was seen, so that nobody misses it there. How far it had come stays: an older copy of
@@ -582,16 +651,14 @@ func (w *Witness) Forget(id perdure.AgentID) error {
 func (w *Witness) Unplace(id perdure.AgentID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, ok := w.fresh[id]; ok {
+	of := about{id, false}
+	if s, ok := w.fresh[of]; ok {
 		s.Store = ""
-		w.fresh[id] = s
+		w.fresh[of] = s
 	}
-	delete(w.kept, id)
-	switch {
-	case w.looks || w.shut:
-		return errShut
-	case w.blind:
-		return w.err
+	delete(w.kept, of)
+	if err := w.forget(about{id, true}); err != nil {
+		return err
 	}
 	return w.failed(w.c.exec("UPDATE seen SET store = NULL WHERE agent = ?", id[:]))
 }

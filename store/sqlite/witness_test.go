@@ -33,14 +33,14 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 		return w
 	}
 	w := open()
-	w.See(id, 9, []perdure.Hash{newer}, false)
-	w.See(id, 5, []perdure.Hash{older}, false)
+	w.See(id, perdure.Sighting{Seq: 9, Heads: []perdure.Hash{newer}})
+	w.See(id, perdure.Sighting{Seq: 5, Heads: []perdure.Hash{older}})
 	wants("before it is written", w, newer)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	w = open()
-	w.See(id, 5, []perdure.Hash{older}, false)
+	w.See(id, perdure.Sighting{Seq: 5, Heads: []perdure.Hash{older}})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestWitnessKeepsTheNewest(t *testing.T) {
 	if err := w.Forget(id); err != nil {
 		t.Fatal(err)
 	}
-	w.See(id, 5, []perdure.Hash{older}, false)
+	w.See(id, perdure.Sighting{Seq: 5, Heads: []perdure.Hash{older}})
 	wants("once it is forgotten", w, older)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.See(id, 1, []perdure.Hash{{1}}, false)
+	w.See(id, perdure.Sighting{Seq: 1, Heads: []perdure.Hash{{1}}})
 	if err := errors.Join(w.Fault(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestAWitnessThatCannotBeWrittenSaysSo(t *testing.T) {
 	if seen, err := w.Seen(t.Context(), id); err != nil || len(seen.Heads) != 1 {
 		t.Errorf("it has seen %v, %v", seen, err)
 	}
-	w.See(id, 2, []perdure.Hash{{2}}, false)
+	w.See(id, perdure.Sighting{Seq: 2, Heads: []perdure.Hash{{2}}})
 	if w.Fault() == nil || w.Forget(perdure.AgentID{2}) == nil {
 		t.Error("it does not say that it cannot be written")
 	}
@@ -140,7 +140,7 @@ func TestAWitnessThatForgotIsNoWitnessThatSawNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.See(id, 1, []perdure.Hash{{1}}, false)
+			w.See(id, perdure.Sighting{Seq: 1, Heads: []perdure.Hash{{1}}})
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestAClosedWitnessAndOneThatIsOnlyAskedSaySo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.See(perdure.AgentID{1}, 1, []perdure.Hash{{1}}, false)
+	w.See(perdure.AgentID{1}, perdure.Sighting{Seq: 1, Heads: []perdure.Hash{{1}}})
 	for s, err := range w.Sightings() {
 		if err != nil || s.Agent != (perdure.AgentID{1}) || s.Seq != 1 {
 			t.Errorf("got %+v, %v, want what is not written yet, too", s, err)
@@ -232,7 +232,7 @@ func TestWhoOnlyAsksSeesWhatIsWrittenLater(t *testing.T) {
 				t.Errorf("begun %v: before: got %v, %v", begun, got, err)
 			}
 			w := open()
-			w.See(id, 1, []perdure.Hash{perdure.HashOf([]byte("head"))}, false)
+			w.See(id, perdure.Sighting{Seq: 1, Heads: []perdure.Hash{perdure.HashOf([]byte("head"))}})
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -274,16 +274,71 @@ func TestWitnessesOfOneFileSeeWhatTheOthersSaw(t *testing.T) {
 	}
 	wants("at first", 0)
 	for n := int64(1); n < 20; n++ {
-		both[n%2].See(id, n, []perdure.Hash{heads(n)}, false)
+		both[n%2].See(id, perdure.Sighting{Seq: n, Heads: []perdure.Hash{heads(n)}})
 		wants("after a sighting", n)
 	}
-	both[0].See(id, 5, []perdure.Hash{heads(5)}, false)
+	both[0].See(id, perdure.Sighting{Seq: 5, Heads: []perdure.Hash{heads(5)}})
 	wants("after an older sighting", 19)
 	if err := both[1].Forget(id); err != nil {
 		t.Fatal(err)
 	}
 	wants("after it was forgotten", 0)
-	both[1].See(id, 3, []perdure.Hash{heads(3)}, false)
-	both[0].See(id, 2, []perdure.Hash{heads(2)}, false) // what it has kept is that nothing was seen
+	both[1].See(id, perdure.Sighting{Seq: 3, Heads: []perdure.Hash{heads(3)}})
+	// what it has kept is that nothing was seen
+	both[0].See(id, perdure.Sighting{Seq: 2, Heads: []perdure.Hash{heads(2)}})
 	wants("after one saw less than another", 3)
+}
+
+// What was seen of a copy counts in the store it was seen in, where it came further than all else that was seen.
+func TestWitnessKeepsCopiesApart(t *testing.T) {
+	path, id := filepath.Join(t.TempDir(), "seen.db"), perdure.AgentID{1}
+	open := func(store string) *sqlite.Witness {
+		t.Helper()
+		w, err := sqlite.OpenWitness(path, store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	see := func(store string, s perdure.Sighting) {
+		t.Helper()
+		w := open(store)
+		s.Heads = []perdure.Hash{{byte(s.Seq)}}
+		w.See(id, s)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(what, store string, seq int64, copied bool) {
+		t.Helper()
+		w := open(store)
+		got, err := w.Seen(t.Context(), id)
+		if err != nil || got.Seq != seq || got.Copy != copied || (len(got.Heads) > 0) != (seq > 0) {
+			t.Errorf("%s, in %s: %+v, %v, want seq %d, of a copy: %v", what, store, got, err, seq, copied)
+		}
+		for s, err := range w.Sightings() {
+			if err != nil || s.Seq != seq || s.Copy != copied {
+				t.Errorf("%s, in %s, of all: %+v, %v", what, store, s, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	see("a", perdure.Sighting{Seq: 5, Copy: true})
+	wants("a copy", "a", 5, true)
+	wants("a copy", "b", 0, false)
+	see("b", perdure.Sighting{Seq: 3})
+	wants("a seat that came less far", "a", 5, true)
+	wants("a seat that came less far", "b", 3, false)
+	see("b", perdure.Sighting{Seq: 9})
+	wants("a seat that came further", "a", 9, false)
+	w := open("a")
+	if err := w.Forget(id); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wants("forgotten", "a", 0, false)
 }
