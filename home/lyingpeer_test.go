@@ -191,7 +191,16 @@ func TestPrivateNotesGoOnToWhereTheyWerePassed(t *testing.T) {
 		t.Fatalf("%+v, want it pushed", got)
 	}
 	before := l.sent(role)
-	hears(t, here, role, 3)
+	for _, path := range []string{"a.md", "b.md", "c.md"} {
+		heads, err := here.Desk.Store.Heads(t.Context(), role)
+		if err == nil {
+			_, err = here.Desk.Node.Write(t.Context(), role, heads, perdure.Writing{Document: perdure.Document{
+				Path: "agents/coder/" + path, Kind: "note", Title: path}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	if l.deal(t, here, ""); l.sent(role) != before+3 {
 		t.Errorf("%d entries were sent after %d, want 3 more", l.sent(role), before)
 	}
