@@ -110,7 +110,7 @@ func (h *Home) finishArrivals(ctx context.Context, n *perdure.Node) error {
 			h.unexpect(at, id) // nothing came of it; before that it may be under way
 			err = nil
 		}
-		if err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		if err != nil && !errors.Is(err, perdure.ErrNotFound) && !errors.Is(err, perdure.ErrRejected) { // it is held
 			faults = append(faults, err)
 		}
 	}
