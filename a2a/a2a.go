@@ -8,12 +8,14 @@
 package a2a
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"reflect"
@@ -27,6 +29,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/view"
 )
 
@@ -102,7 +105,17 @@ func (s *Server) Handler() http.Handler {
 	}
 	inner := a2asrv.NewJSONRPCHandler(tasks{s})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+		if err == nil { // the library would put another letter in the place of what is no text
+			err = jsontext.Text(body)
+		}
+		if err != nil {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%q}}`,
+				"the request cannot be read: "+err.Error()) // whoever has gone asks again
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	})
 }

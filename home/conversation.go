@@ -124,11 +124,11 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 	case !in.Decision.IsZero():
 		e, err = settle(ctx, t.Node, t.Agent, in)
 	case in.Say != "":
-		a, err := t.Home.Load(ctx, t.Node.Store, t.Agent)
-		if err == nil {
-			err = t.gone(a)
+		a, unread := t.Home.Load(ctx, t.Node.Store, t.Agent)
+		if unread != nil {
+			return unread
 		}
-		if err != nil {
+		if err := t.gone(a); err != nil {
 			return err
 		}
 		if e, err = t.Node.Say(ctx, t.Agent, in.Say); err == nil {

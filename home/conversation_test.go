@@ -104,6 +104,25 @@ func TestAConversationIsTheAgentsMemory(t *testing.T) {
 }
 
 // TestWhatOthersSayDoesNotCutIntoAnAnswer: it is shown when the model has said what it says.
+// TestWhoCannotBeHeardIsTold: nothing that was said is left out without a word.
+func TestWhoCannotBeHeardIsTold(t *testing.T) {
+	t.Parallel()
+	talking(t, "turns:\n  - sleep: {on: answer}\n", func(ctx context.Context, h *home.Home, n *perdure.Node,
+		id perdure.AgentID) error {
+		c := &home.Conversation{Home: h, Node: n, Agent: id, To: new(listened)}
+		if _, err := c.Begin(ctx, 3); err != nil {
+			return err
+		}
+		if err := c.Do(ctx, home.Input{Say: "bad \xff"}); !errors.Is(err, perdure.ErrRejected) {
+			t.Errorf("text that is not UTF-8: %v", err)
+		}
+		if _, err := home.ReadRequest([]byte("{\"say\": \"bad \xff\"}")); err == nil {
+			t.Error("a request that is not UTF-8 is read as another")
+		}
+		return nil
+	})
+}
+
 func TestWhatOthersSayDoesNotCutIntoAnAnswer(t *testing.T) {
 	t.Parallel()
 	const turns = "turns:\n  - sleep: {on: answer}\n  - text: it goes on and on\n"

@@ -43,6 +43,9 @@ func ReadRequest(line []byte) (r Request, err error) {
 	refuse := func(format string, args ...any) (Request, error) {
 		return Request{}, perdure.Invalid(fmt.Errorf("%w: "+format, append([]any{errRequest}, args...)...))
 	}
+	if err := jsontext.Text(line); err != nil {
+		return refuse("%s", err)
+	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	var kind *json.UnmarshalTypeError

@@ -15,6 +15,9 @@ import (
 // and nothing after it. The library would take the last of two, and any case: then whoever reads the text and who acts
 // on it may see different things.
 func Exact(text []byte, into any) error {
+	if err := Text(text); err != nil {
+		return err
+	}
 	if err := exactKeys(text, fields(into)); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ func TestAnObjectIsReadExactly(t *testing.T) {
 		`{"approved": true} 1`:                  "it has more after its value",
 		`{"approved": true`:                     "it is not JSON: it ends too early",
 		`[true]`:                                "it is of type array; want an object",
+		"{\"say\": \"\xff\"}":                   "it is not UTF-8",
 		`{"say": 1}`:                            "say is a number; want a string",
 	} {
 		var into struct {
