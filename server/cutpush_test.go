@@ -120,9 +120,11 @@ func TestAPushThatWasCutSilentlyGoesOn(t *testing.T) {
 			defer close(gone)
 			c := &client.Client{URL: url, Token: token}
 			defer c.Close()
-			_, _ = exchange.Sync(ctx, from, c, id, exchange.Push) // it does not come to an end
+			for ctx.Err() == nil { // it does not come to an end; refused while another is at work, it is tried again
+				_, _ = exchange.Sync(ctx, from, c, id, exchange.Push)
+			}
 		}()
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			files, size := arriving(t, w.home)
 			if largest = max(largest, size); files > 1 {
 				t.Fatalf("%d files lie there, want one", files)
