@@ -236,10 +236,21 @@ func (s *syncing) remembers(file string, there *content) bool {
 	return there.text == *s.records[file].base
 }
 
-// index changes an index.
+// index changes an index, where git sees none of the files in it: of those that were written in the same moment as the
+// index it would find out whether they differ, by filters that the repository names.
 func (g *repository) index(ctx context.Context, env []string, lines string) error {
-	_, err := g.run(ctx, lines, env, "update-index", "-z", "--index-info")
-	return err
+	of, err := g.git(ctx, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return err
+	}
+	empty, err := os.MkdirTemp("", "perdure-index-")
+	if err != nil {
+		return err
+	}
+	apart := &repository{dir: empty, name: g.name}
+	_, err = apart.run(ctx, lines, append([]string{"GIT_DIR=" + of, "GIT_WORK_TREE=" + empty}, env...),
+		"update-index", "-z", "--index-info")
+	return errors.Join(err, os.Remove(empty))
 }
 
 // write makes a commit of a tree.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/tasks"
@@ -338,6 +339,37 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	}
 	if b, err := os.ReadFile(ran); err == nil {
 		t.Errorf("ran: %s", b)
+	}
+}
+
+// Of a file that was written in the same moment as the index, git finds out whether it differs by what is in it.
+func TestNoFilterIsRunOnWhatChangedTogetherWithTheIndex(t *testing.T) {
+	p := committing(t)
+	p.write("agents/coder/a.md", "a\n")
+	p.sync()
+	ran, file := filepath.Join(t.TempDir(), "ran"), filepath.Join(p.Dir, "current-state.md")
+	p.save("current-state.md", "here\n")
+	p.sync()
+	at := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
+	}
+	p.git("update-index", "--refresh")
+	if err := os.Chtimes(filepath.Join(p.Dir, ".git", "index"), at, at); err != nil {
+		t.Fatal(err)
+	}
+	p.git("config", "filter.x.clean", "echo filter >> "+ran+"; cat")
+	attributes := filepath.Join(p.Dir, ".git", "info", "attributes")
+	if err := os.WriteFile(attributes, []byte("*.md filter=x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.write("agents/coder/b.md", "b\n")
+	p.sync()
+	if b, err := os.ReadFile(ran); err == nil {
+		t.Errorf("ran: %s", b)
+	}
+	if staged := p.git("-c", "filter.x.clean=cat", "diff", "--cached", "--name-only"); staged != "" {
+		t.Errorf("staged: %s", staged)
 	}
 }
 
