@@ -251,7 +251,7 @@ const takenBack = "taken-back"
 
 // Accept takes an older copy of an agent than was seen here for what it is from now on, and records why. Only its owner
 // may, or, if that is not somebody trusted here, this node: what was done since the copy was made may be done again. Of
-// a copy whose seat was elsewhere all along this node may: nothing that must happen once was done in it. One that is
+// a copy whose seat is elsewhere this node may: nothing that must happen once is done in it. One that is
 // known to have been handed over since is refused (ErrDenied): it goes on elsewhere. TakeSeat accepts it.
 func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	if err := n.init(); err != nil {
@@ -261,13 +261,11 @@ func (n *Node) Accept(ctx context.Context, id AgentID, note string) (*Entry, err
 	if err != nil {
 		return nil, err
 	}
-	var seen Sighting
-	if n.Witness != nil {
-		if seen, err = n.Witness.Seen(ctx, id); err != nil {
-			return nil, err
-		}
+	at, err := n.here(ctx)
+	if err != nil {
+		at = Place{} // the seat may be here
 	}
-	if err := n.speaksFor(a); err != nil && !seen.Copy {
+	if err := n.speaksFor(a); err != nil && (at.IsZero() || !a.fold.SeatElsewhere(at)) {
 		return nil, fmt.Errorf("accept an older copy of agent %s: %w", id.Short(), err)
 	}
 	if old, err := n.behind(ctx, a); err != nil || old.given() {

@@ -177,6 +177,10 @@ func TestWhatACopyIsToldMakesNoOtherAnOlderOne(t *testing.T) {
 			t.Errorf("the witness was told of %+v, want a copy with the heads %v", w.told, a.Heads())
 		}
 	}
+	seated := &perdure.Node{Store: old, Key: key, Witness: w, Place: n.Place, Trust: m.Trust}
+	if _, err := seated.Accept(t.Context(), id, ""); !errors.Is(err, perdure.ErrDenied) {
+		t.Errorf("who does not own it accepts an older copy that has the seat: %v", err)
+	}
 	put := &perdure.Node{Store: old, Key: key, Witness: w, Place: m.Place, Trust: m.Trust}
 	for _, want := range []bool{true, false} {
 		a := loaded(old)
