@@ -41,11 +41,12 @@ func (im *importing) admit(a *Arrival) (entries []*perdure.Entry, err error) {
 		return nil, a.Stranger
 	case im.o.Key == nil:
 		return nil, nil
+	case im.agent.Fold().Ended != nil:
+		a.Admitted = a.Stranger == nil
+		return nil, nil // there is nothing to keep it from, and nothing to vouch for: it keeps its head
 	case im.o.Ready || !unfit && a.Verdict.Answer == perdure.Allow:
 		a.Admitted = true
 		return im.welcome(derived, a.Stranger != nil)
-	case im.agent.Fold().Ended != nil:
-		return nil, nil // there is nothing to keep it from
 	}
 	why := waits
 	if a.Verdict.Reason != "" {

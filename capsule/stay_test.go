@@ -157,6 +157,25 @@ func TestAnAdmittedAgentIsNotHeldByWhatArrivesWithIt(t *testing.T) {
 	}
 }
 
+// There is nothing to vouch for in an agent that has ended: it keeps its head, whoever admits it.
+func TestAnEndedAgentKeepsItsHead(t *testing.T) {
+	w, here := newAuthor(), newAuthor()
+	g, a := w.genesis("a")
+	end, a := w.commit(a, perdure.Event{Name: "cancel", Notice: perdure.Cancel{}})
+	s, id := put(t, g, end[0])
+	allow := func(*perdure.Agent) perdure.Verdict { return perdure.Verdict{Answer: perdure.Allow} }
+	for _, o := range []ImportOptions{{Admit: allow}, {Ready: true}, {}} {
+		to := new(perdure.MemStore)
+		o.Trust, o.Key, o.Now = new(perdure.Trust), here.Signer, began
+		if _, err := take(t, to, exported(t, s, id, Options{}), o); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(to.Heads(t.Context(), id)); !slices.Equal(got, a.Heads()) {
+			t.Errorf("the heads are %v, want %v", got, a.Heads())
+		}
+	}
+}
+
 // Whoever may only write lifts holds that others put, and by the same entry no pause of a person.
 func TestWhatLetsGoOfAHoldLiftsNoPauseOfAPerson(t *testing.T) {
 	home, away := places(t)
