@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -26,6 +27,7 @@ type Rest struct {
 	Elsewhere bool           `json:"-"` // another process is at work on it
 	Goes      bool           `json:"-"` // it goes on by itself: Look says when
 	Lacks     bool           `json:"-"` // this node cannot go on, though another might
+	Silent    bool           `json:"-"` // its model said nothing: it is asked again once somebody says something
 	Said      string         `json:"-"` // why it rests, as people read it now
 
 	ended bool
@@ -93,6 +95,7 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 	r.Elsewhere = at.Held(t.Agent)
 	r.Idle, r.Why, r.Until = rests && !r.Elsewhere, view.Why(idle), idle.Until
 	r.Said, _ = view.WhyNow(idle, now)
+	r.Silent = rests && idle.Is(phase.RestSilent)
 	if r.Lacks = !rests && t.cannot != ""; r.Lacks {
 		r.Why = view.LackOf(f, t.Node.Key.Key(), t.cannot)
 	}

@@ -83,8 +83,7 @@ func (t *chat) own(ctx context.Context, s perdure.Store, another bool) (which st
 // open has the conversation with an agent that is found once it is known what this node can do.
 func (t *chat) open(ctx context.Context, s perdure.Store, find func() (which string, err error)) (err error) {
 	interrupt := make(chan os.Signal, 1)
-	var who home.Talker
-	people := new(show.People)
+	who, people := home.Talker(nil), new(show.People)
 	if t.Twice = jsonFlag(t.c); t.Twice {
 		who = show.NewProgram(&t.Conversation, t.c.InOrStdin(), t.c.OutOrStdout(), interrupt, here)
 	} else {
@@ -97,15 +96,17 @@ func (t *chat) open(ctx context.Context, s perdure.Store, find func() (which str
 	}
 	t.To, t.powers.Say = who, t.Hear
 	log := nodeLog(t.c, "text", slog.LevelError) // what fails is said where it happens
-	if t.Node, err = t.powers.Node(ctx, t.Home, s, log); err != nil {
+	signal.Notify(interrupt, os.Interrupt)
+	defer signal.Stop(interrupt)
+	starting, ready := term.Interrupted(ctx, interrupt)
+	if t.Node, err = t.powers.Node(starting, t.Home, s, log); err != nil {
 		return err
 	}
+	ready()
 	defer func() { err = errors.Join(err, t.powers.Close()) }()
 	if people.Which, err = find(); err != nil {
 		return err
 	}
-	signal.Notify(interrupt, os.Interrupt)
-	defer signal.Stop(interrupt)
 	failed, err := t.Talk(ctx, who, interrupt)
 	if err != nil {
 		return err

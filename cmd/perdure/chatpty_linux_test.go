@@ -354,6 +354,16 @@ func TestCtrlDLeavesWhileTheModelHasNoTime(t *testing.T) {
 	d.gone(exitOK)
 }
 
+// TestCtrlCLeavesWhileAnMCPServerStarts that does not answer.
+func TestCtrlCLeavesWhileAnMCPServerStarts(t *testing.T) {
+	t.Parallel()
+	_, args := served(t, "anthropic", wiretest.Turns(said("here")))
+	d := sit(t, append([]string{"chat", "--mcp", "mute=sleep 300"}, args...)...)
+	d.sees("waiting for MCP server mute")
+	d.types(ctrlC)
+	d.gone(exitInterrupted)
+}
+
 func TestAnswersBreakBetweenWords(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("considerable thoughts about unbreakable words ", 6)

@@ -157,6 +157,8 @@ func (f *People) Resting(r *home.Rest) error {
 		f.Tell(r.Said)
 	case r.Until != 0:
 		f.Tell(fmt.Sprintf("%s; it goes on by itself while you are here, and you can say something meanwhile", r.Said))
+	case r.Silent:
+		f.Tell(r.Said + "; say something: then it is asked again")
 	default:
 		f.Tell(fmt.Sprintf("%s; say something, or press Enter to try again", r.Said))
 	}

@@ -115,6 +115,21 @@ func (s *source) interrupted(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte{ctrlC}, nil)
 }
 
+// Interrupted is a context that an interrupt ends, until it is ready.
+func Interrupted(ctx context.Context, interrupt <-chan os.Signal) (_ context.Context, ready func()) {
+	ctx, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-interrupt:
+			stop()
+		case <-over:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, sync.OnceFunc(func() { close(over) })
+}
+
 // Interruptible is an input that ends with an error when ctx does. A read of a terminal or a pipe cannot be called off:
 // what reads it ends with the input or with the process.
 func Interruptible(ctx context.Context, in io.Reader) io.ReadCloser {
