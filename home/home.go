@@ -137,7 +137,8 @@ func (h *Home) CloseWitness() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error
-	for _, w := range []**sqlite.Witness{&h.seen, &h.looked} {
+	// The one that writes is last: SQLite takes a log away with the last connection, which must be able to write.
+	for _, w := range []**sqlite.Witness{&h.looked, &h.seen} {
 		if *w != nil {
 			errs = append(errs, (*w).Close())
 			*w = nil
