@@ -88,16 +88,8 @@ type query struct {
 	Next string `json:"next_by_subj,omitempty"`
 }
 
-// errNotYet says that a server does not know a stream that was there when the store was opened: one that has just come
-// to lead the others is behind for a moment.
-var errNotYet = errors.New("the server does not know the stream yet")
-
-// behindFor is how long a server may be behind like that. A stream that was deleted is said to be gone after it.
-const behindFor = 5 * time.Second
-
 // get reads a message from the leader; nil: there is none.
 func (s *Store) get(ctx context.Context, stream string, q query) (m *message, err error) {
-	until := time.Now().Add(min(s.patience, behindFor))
 	err = s.try(ctx, func(ctx context.Context) error {
 		var out struct {
 			Message *message `json:"message"`
@@ -105,9 +97,6 @@ func (s *Store) get(ctx context.Context, stream string, q query) (m *message, er
 		err := s.api(ctx, "STREAM.MSG.GET", stream, q, &out)
 		if m = out.Message; isAPI(err, errNoMessage) {
 			m, err = nil, nil
-		}
-		if isAPI(err, errNoStream) && time.Now().Before(until) {
-			return errNotYet
 		}
 		return err
 	})

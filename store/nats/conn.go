@@ -151,15 +151,21 @@ func (s *Store) send(ctx context.Context, m *client.Msg) (*client.Msg, error) {
 // errNoAnswer says that an answer did not come: what was asked for may have been done.
 var errNoAnswer = errors.New("no answer came")
 
-// try calls f until it ends otherwise than for a server that cannot be reached at the moment.
+// behindFor is how long a server may not know a stream that was there when the store was opened: one that has just come
+// to lead the others is behind for a moment. A stream that was deleted is said to be gone after it.
+const behindFor = 5 * time.Second
+
+// try calls f until it ends otherwise than for a server that cannot be reached at the moment, or is behind.
 func (s *Store) try(ctx context.Context, f func(ctx context.Context) error) error {
 	deadline, wait := time.Now().Add(s.patience), firstRetry
+	behind := time.Now().Add(min(s.patience, behindFor))
 	for {
 		if err := s.usable(ctx); err != nil {
 			return err
 		}
 		err := f(ctx)
-		if err == nil || !passing(err) {
+		late := s.opened && isAPI(err, errNoStream) && time.Now().Before(behind)
+		if err == nil || !passing(err) && !late {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -210,7 +216,7 @@ func passing(err error) bool {
 		return true
 	}
 	for _, one := range []error{
-		errNoAnswer, errNotYet, client.ErrNoResponders, client.ErrDisconnected, client.ErrReconnectBufExceeded,
+		errNoAnswer, client.ErrNoResponders, client.ErrDisconnected, client.ErrReconnectBufExceeded,
 		client.ErrTimeout, client.ErrConnectionReconnecting, client.ErrStaleConnection,
 	} {
 		if errors.Is(err, one) {

@@ -63,6 +63,7 @@ type Store struct {
 	index    lookIndex
 	lists    listIndex
 	claims   claims
+	opened   bool // its streams were there
 
 	mu     sync.RWMutex
 	closed bool
@@ -121,6 +122,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("open store %s: %w", name.Label, advise(err, name))
 	}
+	s.opened = true
 	return s, nil
 }
 
