@@ -73,15 +73,15 @@ func (p *pages) turn(cursor string, got int) error {
 	return nil
 }
 
-// patience is how long a server is waited for: while nothing comes or goes, and in all, for whatever size and beyond
-// that for each byte.
+// patience is how long a server is waited for: until it begins to answer, while nothing comes or goes, and in all, for
+// whatever size and beyond that for each byte.
 type patience struct {
-	idle, grace time.Duration
-	rate        int64 // bytes per second
+	begin, idle, grace time.Duration
+	rate               int64 // bytes per second
 }
 
 // usual is generous to slow links: 1 KiB per second is a tenth of what the slowest mobile network carries.
-var usual = patience{idle: 30 * time.Second, grace: time.Minute, rate: 1 << 10}
+var usual = patience{begin: time.Minute, idle: 30 * time.Second, grace: time.Minute, rate: 1 << 10}
 
 // pace ends a transfer with a server that keeps whoever waits for it waiting for too long. What is done between waiting
 // for it does not count.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,6 +189,32 @@ func TestAServerThatTricklesIsNotWaitedFor(t *testing.T) {
 				t.Errorf("%v, want %q", err, x.text)
 			}
 		})
+	}
+}
+
+// A server that takes a request and says nothing is asked once: what can be asked again is when the connection broke.
+func TestAServerThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var asked atomic.Int32
+	url := hostile(t, func(http.ResponseWriter, *http.Request) { asked.Add(1); <-ctx.Done() })
+	_, err := client.Answered(url, 50*time.Millisecond).Nodes(t.Context())
+	if !errors.Is(err, client.ErrSlow) || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// closed is the connection to a server that closed it while it was sent something.
+type closed struct{}
+
+func (closed) RoundTrip(*http.Request) (*http.Response, error) { return nil, net.ErrClosed }
+
+func TestAConnectionClosedWhileSendingIsBroken(t *testing.T) {
+	t.Parallel()
+	c := &client.Client{URL: "http://127.0.0.1:1", HTTP: &http.Client{Transport: closed{}}}
+	if _, err := c.Import(t.Context(), strings.NewReader("x"), false); !errors.Is(err, client.ErrBroken) {
+		t.Error(err)
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *Client) init() error {
 			return
 		}
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = idleConns, time.Minute
+		t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = idleConns, cmp.Or(c.patience, &usual).begin
 		t.TLSClientConfig = c.tls()
 		if local {
 			t.Proxy = nil
@@ -235,6 +235,13 @@ func (c *Client) send(
 	if why := context.Cause(ctx); err != nil && errors.Is(why, ErrSlow) {
 		err = why
 	}
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() { // who waited once for nothing is not kept waiting for that again
+		safe = false
+		if ctx.Err() == nil && !dialing(err) {
+			err = fmt.Errorf("%w: it did not begin to answer in time", ErrSlow)
+		}
+	}
 	if err != nil {
 		cut(nil)
 		var u *url.Error
@@ -282,13 +289,19 @@ func unreached(server string, err error) error {
 			"there"
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // as Go's clients say it
 		err, hint = errors.New("it does not speak TLS"), "write http:// in place of https://, or start it with --tls"
-	case errors.As(err, &step) && step.Op == "dial":
+	case dialing(err):
 	case errors.Is(err, ErrSlow):
 		hint = stillThere
-	case errors.Is(err, io.EOF) || errors.As(err, &step): // it was there
+	case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &step): // it was there
 		err, hint = fmt.Errorf("%w: %w", ErrBroken, err), stillThere
 	}
 	return perdure.WithHint(fmt.Errorf("reach the server at %s: %w", server, err), hint)
+}
+
+// dialing reports whether a server could not be connected to.
+func dialing(err error) bool {
+	var step *net.OpError
+	return errors.As(err, &step) && step.Op == "dial"
 }
 
 // ErrBroken says that a connection broke: whether the server did what it was asked is not known.
