@@ -223,6 +223,9 @@ func missing(arg string) error {
 		"see perdure ls; an agent is named by its name or by 4 or more digits of its id")
 }
 
+// errDamaged says that an agent is there and cannot be read.
+var errDamaged = errors.New("is damaged")
+
 // damaged says that an agent is there and cannot be read; nil: it is not there.
 func damaged(ctx context.Context, s perdure.Store, arg string) error {
 	h, ok := s.(perdure.Healer)
@@ -236,7 +239,8 @@ func damaged(ctx context.Context, s perdure.Store, arg string) error {
 	for id, x := range all {
 		if x.Gone && (x.Name == arg || len(arg) >= view.MinPrefix &&
 			strings.HasPrefix(id.String(), strings.ToLower(arg))) {
-			return perdure.WithHint(fmt.Errorf("%s %s is damaged: %w", id.Short(), view.ShownName(x.Name), x.Reason),
+			err := fmt.Errorf("%s %s %w: %w", id.Short(), view.ShownName(x.Name), errDamaged, x.Reason)
+			return perdure.WithHint(err,
 				"perdure doctor --repair, or import a good copy")
 		}
 	}

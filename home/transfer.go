@@ -190,6 +190,10 @@ func doubles(ctx context.Context, s perdure.Store, id perdure.AgentID) int {
 	return len(a.Fold().Doubles())
 }
 
+// unlessCopied is what to do about a file of a folder that was left alone.
+const unlessCopied = "if it is still being copied, run the same command again; else get another copy of it, or move " +
+	"it away"
+
 // Err says that some did not pass, of the kind of the first; nil: all did.
 func (t *Transfer) Err() error {
 	switch {
@@ -197,7 +201,7 @@ func (t *Transfer) Err() error {
 		in := " in " + view.InLine(t.Peer)
 		return perdure.WithHint(&someFailed{view.Counted(int64(len(t.Left)), "file"+in+" was left alone",
 			"files"+in+" were left alone"), t.Left[0].err},
-			"if it is still being copied, run the same command again; else get another copy of it, or move it away")
+			unlessCopied)
 	case len(t.Failed) == 0:
 		return nil
 	case t.Agents == 1:
@@ -321,12 +325,14 @@ func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exc
 		}
 	}
 	id, err = p.Find(ctx, name)
-	if errors.Is(err, perdure.ErrNotFound) {
+	if errors.Is(err, perdure.ErrNotFound) || errors.Is(err, errDamaged) {
 		text := fmt.Sprintf("there is no agent %q in %s", name, p.Called())
+		hint := "an agent is named by its name or by 4 or more digits of its id"
 		for _, one := range p.leftAlone() {
 			text += fmt.Sprintf("; %s was left alone: %s", view.InLine(one.File), view.InLine(one.Error))
+			hint = unlessCopied
 		}
-		err = perdure.WithHint(perdure.Missing(text), "an agent is named by its name or by 4 or more digits of its id")
+		err = perdure.WithHint(perdure.Missing(text), hint)
 	}
 	return id, true, err
 }

@@ -132,7 +132,7 @@ func (s *Store) meet(name string) *file {
 	}
 	f := &file{agent: l.Agent()}
 	if l.Len() == 0 {
-		f.fault = errors.New("it has no entries")
+		f.fault = errors.New("it ends before its first entries are complete: it is being copied, or was cut short")
 	}
 	_ = l.Keep() // it is only an index
 	if err := l.Close(); err != nil {

@@ -519,6 +519,10 @@ func (s *Store) make(ctx context.Context, id perdure.AgentID, name string, write
 		if s.agents[id] != nil {
 			return nil
 		}
+		if f := s.files[name]; f != nil && f.fault != nil {
+			return perdure.WithHint(fmt.Errorf("a file that is no whole agent is in its place: %w", f.fault),
+				"if "+name+" is still being copied, try again; else move it away")
+		}
 		if err := write(); err != nil {
 			return err
 		}
