@@ -64,7 +64,7 @@ func (r *row) fill(entries []*perdure.Entry, covers func(i int) bool) (int, erro
 			return 0, fmt.Errorf("entry %s: %w", e.Name.Short(), err)
 		}
 		if r.data == nil {
-			r.data = make([]byte, 0, len(b)+8)
+			r.data = make([]byte, 0, len(b)+binary.MaxVarintLen64+sumSize)
 		}
 		r.data = append(binary.AppendUvarint(r.data, uint64(len(b))), b...)
 		if e.Kind == perdure.KindSnapshot && covers(i) {
