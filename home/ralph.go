@@ -28,7 +28,7 @@ var lists = []string{"TASKS.md", "prd.json", "features.json"}
 type Ralph struct {
 	ralph.Loop
 	Process ralph.Process
-	Check   string // a command of a shell that finds out whether a task was done: exit code 0 says yes, 1 no
+	Check   string // a command of a shell that finds out whether a task was done: exit code 0 says yes, 1 no, another that it could not tell
 	Commits bool   // what was done is committed, where the folder is a repository
 	Note    func(text string)
 }
@@ -148,8 +148,13 @@ func (x *Ralph) lookBy(ctx context.Context, t tasks.Task) (bool, error) {
 	c.Stdout, c.Stderr = io.Discard, io.Discard
 	err := c.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.As(err, &exit), exit.ExitCode() < 0, exit.ExitCode() == 126, exit.ExitCode() == 127:
+		return false, err // it did not run, or was killed: a mistake in the flag, which no attempt cures
+	case exit.ExitCode() == 1:
 		return false, nil
 	}
-	return err == nil, err
+	return false, fmt.Errorf("%w: it exited with %d", ralph.ErrUnsure, exit.ExitCode())
 }

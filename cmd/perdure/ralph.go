@@ -40,7 +40,7 @@ func ralphCommand() *cobra.Command {
 	fl.IntSliceVar(&x.LimitCodes, "limit-exit", nil, "exit codes by which the command says that it met a limit")
 	fl.BoolVar(&x.ExitZero, "exit-zero", false, "exit code 0 means that the task is done, whatever was said")
 	fl.StringVar(&x.Check, "look", "", "a shell command that checks whether a task was done, where the record does "+
-		"not say: it exits with 0 if so, with 1 if not")
+		"not say: it exits with 0 if so, with 1 if not, otherwise if it cannot tell")
 	fl.BoolVar(&x.Take, "take", false, "restart attempts that began on another machine, where nothing is running any "+
 		"more")
 	noCommit := fl.Bool("no-commit", false, "commit nothing to git")

@@ -60,7 +60,7 @@ type Loop struct {
 	Again         bool          // tasks that were given up before this run begin with no failures
 	Take          bool          // restart attempts that began elsewhere and are not known to be done
 
-	// Look checks whether a task was done by an attempt whose end was not recorded; nil: nobody looks.
+	// Look checks whether a task was done of which nobody said so; nil: nobody looks. ErrUnsure: it could not tell.
 	Look func(ctx context.Context, t tasks.Task) (bool, error)
 	// Commit keeps what was done, and says by what name; nil: nothing is committed.
 	Commit func(ctx context.Context, message string) (string, error)
@@ -331,7 +331,7 @@ func (l *Loop) judge(ctx context.Context, t *tasks.Task, r *record, e Ended, res
 	}
 	was, err := l.look(ctx, t)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, ErrUnsure): // make exits with 2 if a test fails: the end is known, and it is no yes
 		return err
 	case was:
 		return l.close(ctx, r, Done, "a look says that it was done", "", res)
@@ -351,6 +351,10 @@ func (l *Loop) judge(ctx context.Context, t *tasks.Task, r *record, e Ended, res
 	}
 	return l.close(ctx, r, Failed, note, e.Output, res)
 }
+
+// ErrUnsure is what a look returns that ended and said neither that a task was done nor that it was not. It counts as
+// no where the command is known to have ended without a word; an attempt in doubt is not begun again on it.
+var ErrUnsure = errors.New("the look cannot tell")
 
 // look finds out in the world whether a task was done of which nobody said so.
 func (l *Loop) look(ctx context.Context, t *tasks.Task) (bool, error) {

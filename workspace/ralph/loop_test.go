@@ -353,6 +353,38 @@ func TestBoundsAndTheWordOfOthersStopALoop(t *testing.T) {
 	}
 }
 
+// A test command says no in its own way: what make exits with is no reason to stop. Nor is it a reason to begin an
+// attempt again of which nobody knows how it ended.
+func TestALookThatCannotTellIsNoYes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, "- [ ] one\n")
+	l := w.loop()
+	l.Look = func(context.Context, tasks.Task) (bool, error) { return false, ErrUnsure }
+	l.Command, l.MaxIterations = &fixed{ends: []Ended{{}, {Output: "PERDURE-DONE NONCE"}}}, 2
+	if res, err := l.Run(t.Context()); err != nil || res.Done != 1 || res.Iterations != 2 {
+		t.Errorf("got %+v, %v, want the second attempt to be done", res, err)
+	}
+	w = newWorld(t, 1, "- [ ] one\n")
+	l = w.loop()
+	l.Look = func(context.Context, tasks.Task) (bool, error) { return false, ErrUnsure }
+	f := new(unseen)
+	l.Command, l.MaxIterations = f, 3
+	if res, err := l.Run(t.Context()); !errors.Is(err, ErrUnsure) || f.runs != 1 {
+		t.Errorf("got %+v, %v, and %d attempts, want one", res, err, f.runs)
+	}
+}
+
+// unseen is a command of which nobody sees the end.
+type unseen struct {
+	fixed
+	runs int
+}
+
+func (u *unseen) Run(context.Context, Attempt) (Ended, error) {
+	u.runs++
+	return Ended{}, ErrUnknown
+}
+
 func TestAnAttemptBegunElsewhereIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, "- [ ] one\n")
@@ -392,6 +424,15 @@ func TestLimitsAreRecognised(t *testing.T) {
 		"usage limit, try again at 2020-01-01T00:00:00Z":            "none",
 		"cannot find package limits in any of these":                "",
 		"the build took 3 hours; see line 4291":                     "",
+
+		"Weekly limit reached ∙ resets Mar 4 at 3am":                       "2026-03-04T03:00:00Z",
+		"You've hit your limit · resets Mar 4, 3:30pm (Europe/Berlin)":     "2026-03-04T14:30:00Z",
+		"You've hit your usage limit. Try again at Mar 2nd, 2026 4:11 AM.": "2026-03-02T04:11:00Z",
+		"usage limit, try again on March 3":                                "2026-03-03T00:00:00Z",
+		"usage limit, resets 3 March at 14:05":                             "2026-03-03T14:05:00Z",
+		"usage limit, try again at Feb 30th, 2026 4:11 AM":                 "none",
+		"[API Error: Your quota will reset after 3h20m5s.]":                "2026-03-01T17:20:05Z",
+		"API Error: 529 {}": "none",
 
 		"--- FAIL: TestRateLimit (0.01s): want 429, rate limit not enforced": "",
 		"FAILED tests/test_api.py::test_rate_limit - AssertionError: 429":    "",

@@ -2,7 +2,9 @@ package ralph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace/tasks"
@@ -63,6 +65,9 @@ func (l *Loop) doubt(ctx context.Context, r *record, res *Result) error {
 	}
 	was, err := l.look(ctx, &t)
 	switch {
+	case errors.Is(err, ErrUnsure):
+		return perdure.WithHint(err, "nobody knows how attempt "+strconv.Itoa(r.attempt)+" ended: have the look exit with 0 "+
+			"if it is done, and with 1 if it is not and may be begun again, as in --look 'make test || exit 1'")
 	case err != nil:
 		return err
 	case was:
