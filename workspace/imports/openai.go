@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,7 +26,9 @@ type chatMessage struct {
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"function"`
 	} `json:"tool_calls"`
-	Created float64 `json:"created_at"`
+	Created   moment `json:"created_at"`
+	Time      moment `json:"create_time"`
+	Timestamp moment `json:"timestamp"`
 }
 
 // chat is a conversation: a request, an answer, or one of a ChatGPT export.
@@ -34,8 +38,8 @@ type chat struct {
 	ConversationID string            `json:"conversation_id"`
 	Title          string            `json:"title"`
 	Model          string            `json:"model"`
-	Created        float64           `json:"created"`
-	CreateTime     float64           `json:"create_time"`
+	Created        moment            `json:"created"`
+	CreateTime     moment            `json:"create_time"`
 	Messages       []json.RawMessage `json:"messages"`
 	Choices        []struct {
 		Message json.RawMessage `json:"message"`
@@ -53,7 +57,7 @@ type exportNode struct {
 			Role string `json:"role"`
 			Name string `json:"name"`
 		} `json:"author"`
-		CreateTime float64 `json:"create_time"`
+		CreateTime moment `json:"create_time"`
 		Content    struct {
 			ContentType string            `json:"content_type"`
 			Parts       []json.RawMessage `json:"parts"`
@@ -62,13 +66,49 @@ type exportNode struct {
 	} `json:"message"`
 }
 
-// unix is a time in seconds, as JSON has it; zero: none.
-func unix(s float64) time.Time {
-	if s <= 0 || s > 1e11 {
-		return time.Time{}
+// moment is a time as programs write it: seconds or milliseconds since 1970, or a text. What is none is kept to be
+// named.
+type moment struct {
+	time.Time
+	odd string
+}
+
+// forms are how programs write a time as a text; one without a zone is in UTC.
+var forms = []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04:05Z07:00"}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses nothing: a message counts whatever its time is.
+func (m *moment) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
 	}
-	whole, part := math.Modf(s)
-	return time.Unix(int64(whole), int64(part*1e9)).UTC()
+	for _, form := range forms {
+		if t, err := time.Parse(form, text); err == nil {
+			m.Time = t.UTC()
+			return nil
+		}
+	}
+	s, err := strconv.ParseFloat(text, 64)
+	if s >= 1e11 {
+		s /= 1e3
+	}
+	if err == nil && s > 0 && s < 1e11 {
+		whole, part := math.Modf(s)
+		m.Time = time.Unix(int64(whole), int64(part*1e9)).UTC()
+	} else if text != "null" && text != "" && (err != nil || s != 0) {
+		m.odd = text
+	}
+	return nil
+}
+
+// when is the first time of some that there is, and what was given as one and is none.
+func when(all ...moment) (at time.Time, odd string) {
+	for _, m := range all {
+		if at, odd = m.Time, cmp.Or(odd, m.odd); !at.IsZero() {
+			return at, ""
+		}
+	}
+	return at, odd
 }
 
 // openAI reads conversations: one value, a list of them, or one on each line; or the messages of a single one so.
@@ -141,7 +181,7 @@ func lineAt(text []byte, at int) int { return 1 + bytes.Count(text[:min(at, len(
 // chat takes in a conversation.
 func (r *reader) chat(f *file, number int, c *chat, n int) error {
 	t := &talk{format: OpenAI, title: cut(c.Title, 120)}
-	at := unix(max(c.Created, c.CreateTime))
+	at, _ := when(c.Created, c.CreateTime)
 	switch {
 	case c.Mapping != nil:
 		r.exported(f, number, c, t)
@@ -204,7 +244,11 @@ func (r *reader) chatTurn(f *file, number int, raw json.RawMessage, t *talk) {
 	if m.Name != "" {
 		who += " " + m.Name
 	}
-	t.say(turn{who: who, at: unix(m.Created), text: text})
+	at, odd := when(m.Created, m.Time, m.Timestamp)
+	if odd != "" {
+		r.problem(f, number, "its time %q is none; the message is kept without", cut(odd, 40))
+	}
+	t.say(turn{who: who, at: at, text: text})
 }
 
 // exported takes in a conversation of a ChatGPT export: the branch of the tree that was last in use. Others are counted
@@ -237,7 +281,7 @@ func (r *reader) exported(f *file, number int, c *chat, t *talk) {
 			}
 			text += "\n\n" + one
 		}
-		t.say(turn{who: strings.TrimSpace(m.Author.Role + " " + m.Author.Name), at: unix(m.CreateTime), text: text,
+		t.say(turn{who: strings.TrimSpace(m.Author.Role + " " + m.Author.Name), at: m.CreateTime.Time, text: text,
 			id: m.ID})
 	}
 }

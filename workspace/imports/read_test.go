@@ -32,6 +32,30 @@ func read(t testing.TB, name, text string) ([]workspace.Foreign, imports.Read) {
 	return all, r
 }
 
+func TestMessagesKeepTheirTimesHoweverTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	docs, r := read(t, "talk.json", `{"created":"2026-01-02T03:04:05Z","messages":[
+ {"role":"user","name":"Caroline","content":"One.","timestamp":"2023-05-08T13:56:00+01:00"},
+ {"role":"user","content":"Two.","create_time":1683500000},
+ {"role":"user","content":"Three.","created_at":"2023-05-08 02:00:00"},
+ {"role":"user","content":"Four.","timestamp":1683500000000},
+ {"role":"user","content":"Five.","timestamp":"yesterday"},
+ {"role":"user","content":"Six.","timestamp":null}]}`)
+	if len(docs) != 1 {
+		t.Fatalf("got %+v, %v", docs, r.Problems)
+	}
+	_, got, _ := strings.Cut(docs[0].Text, "\n\n\n")
+	want := "## user Caroline 2023-05-08T12:56:00Z\n\nOne.\n\n## user 2023-05-07T22:53:20Z\n\nTwo.\n\n" +
+		"## user 2023-05-08T02:00:00Z\n\nThree.\n\n## user 2023-05-07T22:53:20Z\n\nFour.\n\n" +
+		"## user 2026-01-02T03:04:05Z\n\nFive.\n\n## user 2026-01-02T03:04:05Z\n\nSix.\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "yesterday") {
+		t.Errorf("problems: got %v, want one about a time", r.Problems)
+	}
+}
+
 func TestExportedConversationsKeepTheBranchInUse(t *testing.T) {
 	t.Parallel()
 	docs, r := read(t, "conversations.json", `[
