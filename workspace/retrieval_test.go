@@ -154,3 +154,31 @@ func TestLongConversationsAreFoundAsByPlainBM25(t *testing.T) {
 		})
 	}
 }
+
+// A conversation without a title is called by how its first turn begins. That is found once, as the turn that it is.
+func TestTheHeadingOfAConversationTakesNoPlaceOfATurn(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
+	r := w.Owner()
+	say := func(path, title string) {
+		t.Helper()
+		if _, err := r.Import(t.Context(), workspace.Foreign{Path: path, Kind: workspace.KindTranscript,
+			Text: "# " + title + "\n\n\n## user\n\nCaroline went to a pottery class.\n\n## assistant\n\nGood for Caroline!\n"},
+			nil, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(want int, words string) {
+		t.Helper()
+		found, err := r.Find(t.Context(), workspace.Search{Text: words})
+		if err != nil || len(found) != want {
+			t.Errorf("%s: got %d, %v, want %d", words, len(found), err, want)
+		}
+	}
+	say("transcripts/one.md", "Caroline went to a pott…")
+	count(2, "Caroline")
+	count(1, "one.md")
+	say("transcripts/two.md", "Hobbies of Caroline")
+	count(5, "Caroline")
+	count(1, "hobbies")
+}

@@ -219,7 +219,11 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 	if slices.Contains(d.Tags, MovedTag) {
 		head = d.Path // what it led to is to be found, not where it was
 	}
-	for i, p := range passagesOf(d.Kind, text) {
+	parts := passagesOf(d.Kind, text)
+	if d.Kind == KindTranscript && len(parts) > 1 && repeats(parts[0], parts[1]) {
+		parts, head = parts[1:], d.Path
+	}
+	for i, p := range parts {
 		if i > 0 && d.Kind == KindTranscript {
 			head = "" // what it is about does not tell its turns apart
 		}

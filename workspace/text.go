@@ -168,6 +168,14 @@ func passagesOf(kind, text string) []string {
 	}
 }
 
+// repeats reports whether the heading of a transcript says nothing but how its first turn begins, as it does where the
+// conversation had no title. It would be found beside that turn, in the place of another.
+func repeats(heading, turn string) bool {
+	title := strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(heading, "# ")), "…")
+	_, said, _ := strings.Cut(turn, "\n\n")
+	return title != "" && strings.HasPrefix(strings.TrimSpace(said), title)
+}
+
 // headOf is what of a document counts more than its text: its path, and its title, unless that is only how the text
 // begins, which would count twice.
 func headOf(title, path, text string) string {
