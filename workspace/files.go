@@ -52,6 +52,9 @@ func (r *Reader) ref(path string) (f fileRef, err error) {
 		}
 	}
 	if f.on.Tier == Private {
+		if own, ok := strings.CutPrefix(rest, string(Private)+"/"); ok && shadowed(own) {
+			rest = own
+		}
 		f.path = strings.TrimSuffix(PrivatePath(r.role, rest), "/")
 		if rest == "" {
 			return f, nil
@@ -61,6 +64,16 @@ func (r *Reader) ref(path string) (f fileRef, err error) {
 	}
 	_, err = CleanPath(f.path)
 	return f, err
+}
+
+// shadowed reports whether the path of a role's own note would be read as a shared one, below any number of folders
+// called private. It is shown below one more of them, as in a folder that people edit.
+func shadowed(path string) bool {
+	first, rest, _ := strings.Cut(path, "/")
+	for first == string(Private) {
+		first, rest, _ = strings.Cut(rest, "/")
+	}
+	return first == string(Team) || first == string(Public)
 }
 
 // folder reports whether a reference is to a tier itself.
@@ -141,7 +154,11 @@ func (r *Reader) view(ctx context.Context, c *FileCommand) (string, error) {
 				break
 			}
 			n++
-			fmt.Fprintf(&b, "%d\t%s/%s\t%s\n", d.Size, shown, strings.TrimPrefix(d.Path, strip), d.Title)
+			name := strings.TrimPrefix(d.Path, strip)
+			if on.Tier == Private && shadowed(name) {
+				name = string(Private) + "/" + name
+			}
+			fmt.Fprintf(&b, "%d\t%s/%s\t%s\n", d.Size, shown, name, d.Title)
 		}
 		return err
 	}

@@ -111,3 +111,34 @@ func TestANewScopeIsWords(t *testing.T) {
 	w.write(w.Owner(), workspace.Draft{Path: "x.md", Text: "x",
 		Visibility: &workspace.Visibility{Tier: workspace.Custom, Scope: "größe/日本.1"}})
 }
+
+// A note of a role's own may be called as shared ones are: it is shown, and taken, below private.
+func TestNotesCalledAsSharedOnesAreShownBelowPrivate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	r := w.as("coder")
+	w.write(r, workspace.Draft{Path: "agents/coder/team/x.md", Text: "mine\n"})
+	w.write(r, workspace.Draft{Path: "agents/coder/private/team/y.md", Text: "mine, too\n"})
+	w.write(r, workspace.Draft{Path: "agents/coder/private/z.md", Text: "plain\n"})
+	w.write(r, workspace.Draft{Path: "team/x.md", Text: "ours\n"})
+	do := func(c workspace.FileCommand, want ...string) {
+		t.Helper()
+		got, err := r.Do(t.Context(), c)
+		for _, text := range want {
+			if err != nil || !strings.Contains(got, text) {
+				t.Errorf("%+v: got %s, %v, want %q", c, got, err, text)
+			}
+		}
+	}
+	do(workspace.FileCommand{Command: "view", Path: "/memories"}, "\t/memories/private/team/x.md\t",
+		"\t/memories/private/private/team/y.md\t", "\t/memories/private/z.md\t", "\t/memories/team/team/x.md\t")
+	do(workspace.FileCommand{Command: "view", Path: "/memories/private/team"}, "\t/memories/private/team/x.md\t")
+	do(workspace.FileCommand{Command: "view", Path: "/memories/private/team/x.md"}, "mine\n")
+	do(workspace.FileCommand{Command: "view", Path: "/memories/private/private/team/y.md"}, "mine, too")
+	do(workspace.FileCommand{Command: "view", Path: "/memories/private/z.md"}, "plain")
+	do(workspace.FileCommand{Command: "str_replace", Path: "/memories/private/team/x.md", OldStr: "mine",
+		NewStr: "my own"})
+	if d, err := r.Read(t.Context(), "agents/coder/team/x.md", nil); err != nil || d.Text != "my own\n" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
