@@ -179,9 +179,8 @@ func (s *Server) role(ctx context.Context) (*workspace.Reader, error) {
 
 type sessionOut struct {
 	Session      string   `json:"session" jsonschema:"to be given to session_close"`
-	State        string   `json:"state,omitempty" jsonschema:"the current state"`
-	StateVersion string   `json:"state_version,omitempty"`
-	Summary      string   `json:"summary" jsonschema:"all of it, to read"`
+	StateVersion string   `json:"state_version,omitempty" jsonschema:"of the current state"`
+	Summary      string   `json:"summary" jsonschema:"all of it, to read, with the current state"`
 	Stale        []docOut `json:"stale,omitempty" jsonschema:"notes whose checks do not hold: correct them"`
 	Conflicts    []docOut `json:"conflicts,omitempty" jsonschema:"documents written twice at once: bring their versions together"`
 }
@@ -197,7 +196,7 @@ func (s *Server) sessionOpen(ctx context.Context, req *sdk.CallToolRequest, _ st
 		return nil, nil, err
 	}
 	s.opened.note(req.Session, o.Session)
-	out := &sessionOut{Session: o.Session, State: o.State, Summary: o.String(), Stale: docsOut(o.Stale),
+	out := &sessionOut{Session: o.Session, Summary: o.String(), Stale: docsOut(o.Stale),
 		Conflicts: docsOut(o.Conflicts)}
 	if !o.StateVersion.IsZero() {
 		out.StateVersion = o.StateVersion.String()

@@ -42,14 +42,18 @@ func oneType(s *jsonschema.Schema) {
 	oneType(s.AdditionalProperties)
 }
 
-// inWords says what is wrong with the arguments of a call without the words of the library that checks them.
-func inWords(next sdk.MethodHandler) sdk.MethodHandler {
+// inWords says what is wrong with the arguments of a call without the words of the library that checks them, and which
+// there are: a model that guessed a name knows what to send next.
+func (s *Server) inWords(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		res, err := next(ctx, method, req)
 		if r, ok := res.(*sdk.CallToolResult); ok && r != nil && r.IsError && len(r.Content) == 1 {
 			if t, ok := r.Content[0].(*sdk.TextContent); ok {
 				if text, is := strings.CutPrefix(t.Text, `validating "arguments": `); is {
 					t.Text = "the arguments: " + plainly.Replace(text)
+					if c, ok := req.(*sdk.CallToolRequest); ok && len(s.takes[c.Params.Name]) > 0 {
+						t.Text += "\nhint: " + c.Params.Name + " takes " + strings.Join(s.takes[c.Params.Name], ", ")
+					}
 				}
 			}
 		}

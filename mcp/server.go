@@ -52,6 +52,7 @@ type Server struct {
 	Log     *slog.Logger // nil: nothing is logged
 
 	once   sync.Once
+	takes  map[string][]string // the names of the arguments of each tool
 	server *sdk.Server
 	secret [32]byte // binds what a person is asked to their answer
 	subs   subscriptions
@@ -96,11 +97,12 @@ func (s *Server) mcp() *sdk.Server {
 					Resources: &sdk.ResourceCapabilities{Subscribe: true}},
 				SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe, CompletionHandler: s.complete,
 			})
+		s.takes = map[string][]string{}
 		s.addTools()
 		s.addMemory()
 		s.addResources()
 		s.addPrompts()
-		s.server.AddReceivingMiddleware(s.acting, s.listing, s.fitting, s.subscribing, tidying, inWords, withoutNulls)
+		s.server.AddReceivingMiddleware(s.acting, s.listing, s.fitting, s.subscribing, tidying, s.inWords, withoutNulls)
 	})
 	return s.server
 }

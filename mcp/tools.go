@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,9 @@ func add[In, Out any](
 	do func(context.Context, *sdk.CallToolRequest, In) (*sdk.CallToolResult, *Out, error),
 ) {
 	t := &sdk.Tool{Name: name, Title: title, Description: description, Annotations: h.annotations(title),
-		InputSchema: schemaOf[In](), OutputSchema: schemaOf[Out]()}
+		OutputSchema: schemaOf[Out]()}
+	in := schemaOf[In]()
+	t.InputSchema, s.takes[name] = in, slices.Sorted(maps.Keys(in.Properties))
 	sdk.AddTool(s.server, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out,
 		error) {
 		res, out, err := do(home.WithNotes(ctx), req, in)
