@@ -145,6 +145,9 @@ func (s *syncing) settledGit(ctx context.Context) error {
 	if _, err := g.git(ctx, "merge-base", "--is-ancestor", was, now); err == nil {
 		return nil // commits were added: what they changed is what people changed
 	}
+	if g.rewrote(ctx, was, now) {
+		return nil // as by git pull --rebase
+	}
 	changed, err := g.git(ctx, "diff-tree", "-r", "--name-only", "-z", "--relative", was, now, "--", ".")
 	if err != nil {
 		return nil // the commit of then is gone, and with it what could be compared
@@ -162,6 +165,32 @@ func (s *syncing) settledGit(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rewrote reports whether a history has the commits of another under new names, as after a rebase or an amend, which
+// keep who wrote each and when. One that was dropped is not there: what it changed was taken back.
+func (g *repository) rewrote(ctx context.Context, was, now string) bool {
+	authors := func(of, besides string) map[string]int {
+		// not log, which may run a program that the repository names to look at signatures
+		out, err := g.git(ctx, "rev-list", "--no-merges", "--format=%an%x00%ae%x00%at", of, "^"+besides)
+		if err != nil {
+			return nil
+		}
+		all := map[string]int{}
+		for i, line := range strings.Split(out, "\n") {
+			if i%2 == 1 { // behind the name of the commit
+				all[line]++
+			}
+		}
+		return all
+	}
+	old, all := authors(was, now), authors(now, was)
+	for who, n := range old {
+		if all[who] < n {
+			return false
+		}
+	}
+	return len(old) > 0
 }
 
 // blob is what git has of a file.

@@ -233,6 +233,43 @@ func TestGitMovesNothingInMemory(t *testing.T) {
 	}
 }
 
+// A rebase or an amend gives the commits of syncs other names. What it changes in files are edits.
+func TestARewrittenHistoryIsEdits(t *testing.T) {
+	p := committing(t)
+	p.write("agents/coder/a.md", "a\nb\nc\nd\ne\n")
+	p.sync()
+	p.git("branch", "upstream")
+	p.write("agents/coder/a.md", "a\nb\nc\nd\ne by an agent\n")
+	p.write("agents/coder/b.md", "b\n")
+	p.sync()
+	p.git("checkout", "-q", "upstream")
+	p.save("a.md", "a by another\nb\nc\nd\ne\n")
+	p.git("commit", "-q", "-am", "upstream")
+	p.git("checkout", "-q", "-")
+	p.git("rebase", "-q", "upstream")
+	p.sync()
+	want := "a by another\nb\nc\nd\ne by an agent\n"
+	if got := p.read("agents/coder/a.md").Text; got != want {
+		t.Errorf("rebased: got %q, want %q", got, want)
+	}
+	p.still()
+	p.save("b.md", "b amended\n")
+	p.git("commit", "-q", "--amend", "--no-edit", "-a")
+	p.sync()
+	if got := p.read("agents/coder/b.md").Text; got != "b amended\n" {
+		t.Errorf("amended: got %q", got)
+	}
+	p.still()
+	p.write("agents/coder/a.md", "dropped\n")
+	p.sync()
+	p.git("reset", "-q", "--hard", "HEAD~1")
+	p.save("b.md", "b by hand\n")
+	p.git("commit", "-q", "-am", "by hand", "--date=2020-01-01T00:00:00Z")
+	if _, err := p.Sync(t.Context()); !errors.Is(err, ErrMoved) {
+		t.Errorf("a commit was dropped: %v", err)
+	}
+}
+
 // What agents wrote and nobody committed yet is not lost when a person has git drop what is not committed.
 func TestGitTakesNothingBack(t *testing.T) {
 	p := committing(t)
