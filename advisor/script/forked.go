@@ -45,10 +45,10 @@ func placeLeft(f *perdure.Fold) (at place, left func(index int) bool) {
 }
 
 // pending is the places of actions that were decided and came to nothing yet: a question without an answer, a call
-// without an outcome. A sleep that no person is asked to end is over where a fork begins.
+// without an outcome, a sleep that had not ended: what comes after a wait is not done without it.
 func pending(f *perdure.Fold) map[string]bool {
 	calls := map[string]bool{}
-	if f.Sleep != nil && f.Sleep.Sleep.Asks() {
+	if f.Sleep != nil {
 		calls[callOf(f.Sleep.Sleep)] = true
 	}
 	for i := range f.Asks {

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAForkGoesOnAtItsTurn of the script, with the results of the turns before.
+// TestAForkGoesOnAtItsTurn of the script, with the results of the turns before. What the agent waited for, the fork waits
+// for as well: what comes after the wait is not done before it.
 func TestAForkGoesOnAtItsTurn(t *testing.T) {
 	s := read(t, `
 turns:
@@ -27,6 +28,25 @@ turns:
 	from := load(t, n, id)
 	fork, err := n.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], true))
 	if err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []*perdure.Agent{fork, nil} { // the second is a fork of the fork, which sleeps
+		if again == nil {
+			fork = load(t, n, fork.ID())
+			again, err = n.Fork(t.Context(), fork, fork.Fold().ForkGenesis(fork.Heads()[0], true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fork = again
+		}
+		if _, err := n.RunAgent(t.Context(), again.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if f := load(t, n, again.ID()).Fold(); f.Sleep == nil || len(e.calls) != 1 {
+			t.Fatalf("got sleep %v and calls %v, want a fork that sleeps as the agent does", f.Sleep, e.calls)
+		}
+	}
+	if _, err := n.Tell(t.Context(), fork.ID(), perdure.Event{Name: "go", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.RunAgent(t.Context(), fork.ID()); err != nil {
