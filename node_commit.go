@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -242,16 +243,23 @@ func (w *work) costly() *Entry {
 }
 
 // late is what to write of advice that was asked for after so many turns and that others came before. If all they did
-// was to tell the agent something, it stands: the advisor sees that next time. If the agent has got other advice or
-// ended meanwhile, only what it cost is recorded.
+// was to tell the agent something, it stands: the advisor sees that next time. If the agent has got other advice, ended
+// or been changed by a person meanwhile, only what it cost is recorded: it was given for what the agent was.
 func (w *work) late(e *Entry, turns int64) []Draft {
 	a, _ := e.content.(Advice)
-	if f := w.a.fold; f.Turns != turns || f.Ended != nil {
+	f, why := w.a.fold, ""
+	switch {
+	case f.Turns != turns || f.Ended != nil:
+		why = "another node was first"
+	case f.edited() && !slices.Contains(a.Seen, f.Edited):
+		why = "a person has changed the agent since it was asked"
+	}
+	if why != "" {
 		if a.Usage == nil {
 			return nil
 		}
 		a = Advice{Advisor: a.Advisor, Model: a.Model, Usage: a.Usage, Signal: Partial,
-			Text: "another node was first: what it proposed is not taken up"}
+			Text: why + ": what it proposed is not taken up"}
 	}
 	return []Draft{{Body: a, Policy: e.Policy}}
 }

@@ -113,6 +113,27 @@ func TestAdviceIsNotPaidForTwiceBecauseSomethingArrived(t *testing.T) {
 	}
 }
 
+func TestAdviceForAnAgentThatWasEditedMeanwhileIsOnlyPaidFor(t *testing.T) {
+	store := new(perdure.MemStore)
+	step, seen := counter("step", perdure.Once)
+	adv := new(costly)
+	n := newNode(t, store, adv, step)
+	id := create(t, n, perdure.Genesis{})
+	goal := "do nothing"
+	adv.during = func() {
+		if _, err := n.Edit(t.Context(), id, perdure.Mutate{Goal: &goal}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	run(t, n, id)
+	f := load(t, store, id)
+	if _, total := calls(seen); adv.asked != 2 || total != 0 || f.Spent.Tokens != 200 || f.Ended == nil ||
+		len(f.Inbox) != 0 {
+		t.Errorf("asked %d times for %d tokens, %d effects, %s; want 2, 200, none, terminated, and told of the edit",
+			adv.asked, f.Spent.Tokens, total, f.State())
+	}
+}
+
 func TestAdviceForAnAgentThatEndedMeanwhileIsOnlyPaidFor(t *testing.T) {
 	store := new(perdure.MemStore)
 	step, seen := counter("step", perdure.Once)
