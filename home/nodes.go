@@ -73,6 +73,9 @@ func (h *Home) nodes(ctx context.Context, d *Desk, id perdure.AgentID, others bo
 	}
 	self := KnownNode{Name: d.Node.Key.Name, Where: h.Where(), Self: true,
 		About: &About{Name: d.Node.Key.Name, Key: d.Node.Key.Key(), Place: at.ID}}
+	if key, err := h.Key(); key == nil && err == nil && h.Looks {
+		self.About.Key = perdure.Key{} // it has none yet
+	}
 	if !others {
 		self.Where = ""
 	}

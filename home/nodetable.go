@@ -31,7 +31,9 @@ func nodeTable(all []KnownNode, agent bool, now time.Time) [][]string {
 		n := &all[i]
 		key, advisors, tools := "-", "-", "-"
 		if n.About != nil {
-			key = n.About.Key.Short()
+			if !n.About.Key.IsZero() {
+				key = n.About.Key.Short()
+			}
 			advisors, tools = nodeWords(n.About.Advisors), nodeWords(n.About.Tools)
 		}
 		row := []string{view.InLine(n.Name), cmp.Or(view.InLine(n.Where), "-"), key, lastMet(n, shared, now), advisors,

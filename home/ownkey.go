@@ -21,7 +21,7 @@ type ownTrust struct {
 }
 
 // Signer is the key this home signs with, once what the home says is accepted. The first time it makes one, and says
-// so; a key that was there and is gone is not replaced.
+// so, unless it only looks; a key that was there and is gone is not replaced.
 func (h *Home) Signer(ctx context.Context) (*perdure.Signer, error) {
 	if h.Dir == "" {
 		return perdure.GenerateSigner(keyName())
@@ -35,6 +35,9 @@ func (h *Home) Signer(ctx context.Context) (*perdure.Signer, error) {
 	}
 	if err := h.lostKey(ctx); err != nil {
 		return nil, err
+	}
+	if h.Looks { // nothing is signed with it
+		return perdure.GenerateSigner(keyName())
 	}
 	s, err = h.makeKey(keyName())
 	if errors.Is(err, fs.ErrExist) {

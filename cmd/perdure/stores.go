@@ -19,7 +19,7 @@ import (
 
 func nodesCommand() *cobra.Command {
 	c := remotely(command("nodes", cobra.MaximumNArgs(1)))
-	h, out := storeFlag(c).acting(), outputFlags(c)
+	h, out := lookFlag(c), outputFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		agents, err := agentsOf(h)
 		if err != nil {
@@ -109,11 +109,10 @@ func gcCommand() *cobra.Command {
 			return out.say(r, "%s: %s %d chunks of %d bytes, %d are referred to\n", r.Set, removed, r.Chunks, r.Bytes,
 				r.Kept)
 		}
+		h.Acts, h.Looks = !*dry, *dry
 		return h.use(false, func(ctx context.Context, s perdure.Store) error {
-			text := func(w io.Writer, found []perdure.Collected) error {
-				name := func(id perdure.AgentID) string { return home.NameOf(ctx, s, id) }
-				return show.Collected(w, found, *dry, name)
-			}
+			name := func(id perdure.AgentID) string { return home.NameOf(ctx, s, id) }
+			text := func(w io.Writer, found []perdure.Collected) error { return show.Collected(w, found, *dry, name) }
 			found, err := h.Collect(ctx, s, args, *dry)
 			if len(found) == 0 || err == nil {
 				return answers(out, text)(found, err)
