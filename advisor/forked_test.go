@@ -8,6 +8,34 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// TestAForkIsToldThatAnOpenCallMayHaveHappened and not that it was never decided.
+func TestAForkIsToldThatAnOpenCallMayHaveHappened(t *testing.T) {
+	t.Parallel()
+	model := calls("first thought")
+	s := newStage(t, &LLM{Model: model}, "the first result")
+	s.cycles(2)
+	var open perdure.Hash
+	for e := range s.load().Recent() {
+		if d, ok := e.Content().(perdure.Decision); ok && d.Verdict.Answer == perdure.Allow {
+			open = e.Name
+		}
+	}
+	at, err := perdure.AgentAt(perdure.Memory(t.Context(), s.node.Store, s.id), open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := s.node.Fork(t.Context(), at, at.Fold().ForkGenesis(open, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id = fork.ID()
+	s.cycles(2)
+	got := shape(model.last)
+	if !strings.Contains(got, "may have happened") || strings.Contains(got, "the first result") {
+		t.Errorf("the fork is shown\n%s", got)
+	}
+}
+
 // TestAForkGoesOnWithTheConversation up to the point it was forked at, and no further; so does a fork of it.
 func TestAForkGoesOnWithTheConversation(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,7 @@ type turnOpen struct {
 	calls   []ToolCall
 	results map[string]ToolResult
 	texts   []string
+	allowed []string // ids of calls that were let do something
 }
 
 func newTranscript(family string, names *wireNames, by told.Names, clip int) *transcript {
@@ -235,7 +236,10 @@ func (t *transcript) addDecision(e *perdure.Entry, d *perdure.Decision) {
 		if child, err := perdure.DecodeEntry(d.Child, perdure.Limits{}); err == nil {
 			t.children[e.Name] = child.ID()
 		}
-	case perdure.Execute, perdure.Mutate, perdure.Wake, perdure.End, nil:
+		t.open.allowed = append(t.open.allowed, id)
+	case perdure.Execute:
+		t.open.allowed = append(t.open.allowed, id)
+	case perdure.Mutate, perdure.Wake, perdure.End, nil:
 	}
 }
 
@@ -420,6 +424,9 @@ func (t *transcript) answer() (Message, bool) {
 		r, ok := t.open.results[c.ID]
 		if !ok {
 			r = ToolResult{ID: c.ID, Name: c.Name, Text: "nothing is recorded of it: it was not decided", Failed: true}
+			if slices.Contains(t.open.allowed, c.ID) { // as where a fork begins
+				r.Text = "it was allowed, and what came of it is not recorded: it may have happened, so look first"
+			}
 		}
 		m.Parts = append(m.Parts, r)
 	}

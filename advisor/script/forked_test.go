@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAForkGoesOnAtItsTurn of the script, with the results of the turns before. What the agent waited for, the fork waits
-// for as well: what comes after the wait is not done before it.
+// TestAForkGoesOnAtItsTurn of the script, with the results of the turns before. What the agent waited for, the fork
+// waits for as well: what comes after the wait is not done before it.
 func TestAForkGoesOnAtItsTurn(t *testing.T) {
 	s := read(t, `
 turns:
