@@ -117,6 +117,8 @@ const (
 	// maxEventName is how long the name of an event may be that a node tells: people type it and read it in a line.
 	// What memories have is not bounded by it.
 	maxEventName = 1024
+	// maxListed bounds each text of a listing. It changes how agents are found by what they are called, never an agent.
+	maxListed = 512
 	// maxPollBytes bounds the results of polls that a sleep keeps (frozen). One beyond it is not kept, so no condition
 	// on it is met.
 	maxPollBytes = 8 << 20

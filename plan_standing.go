@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -100,11 +101,29 @@ func (a *Agent) Listing(now time.Time) Listing { return a.listing(nil, now) }
 // listing is Listing for somebody who trusts.
 func (a *Agent) listing(t *Trust, now time.Time) Listing {
 	f := a.fold
-	return Listing{
+	l := Listing{
 		Agent: f.Agent, Name: f.Intent.Name, Kind: f.Intent.Kind, Scope: f.Charter.Scope, State: f.listed(),
 		Labels:  f.Intent.Labels,
 		Created: f.Created, Updated: f.Updated, Due: f.Due(now), Entries: f.Count, Waiting: a.waiting(t, Place{}, now),
 	}
+	return l.short()
+}
+
+// short is a listing that any index has room for, and any page of a list: of the texts of an agent, which are as long
+// as their maker likes, it has the beginning, and of the labels those that are short.
+func (l Listing) short() Listing {
+	for _, text := range []*string{&l.Name, &l.Kind, &l.Scope} {
+		*text = clipped(*text, maxListed)
+	}
+	long := func(k, v string) bool { return len(k) > maxListed || len(v) > maxListed }
+	for k, v := range l.Labels {
+		if long(k, v) {
+			l.Labels = maps.Clone(l.Labels)
+			maps.DeleteFunc(l.Labels, long)
+			break
+		}
+	}
+	return l
 }
 
 // listed is the state of the agent in a list. One with an effect that may still be under way is at work, although it
@@ -130,5 +149,5 @@ func (first *Entry) Newborn() Listing {
 		l.Agent, l.Entries = first.ID(), b.Fold.Count+1
 	case Advice, Decision, Outcome, Event, nil:
 	}
-	return l
+	return l.short()
 }

@@ -115,7 +115,7 @@ type Lister interface {
 	Index(ctx context.Context, heads []Hash, l Listing) error
 }
 
-// Listing is one line about an agent.
+// Listing is one line about an agent. Its texts are cut where they are very long, and labels that are, are left out.
 type Listing struct {
 	Agent   AgentID           `json:"agent"`
 	Name    string            `json:"name,omitempty"`

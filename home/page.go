@@ -9,9 +9,12 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// Page is some agents after a cursor, in the order of lists, and the cursor for those that follow; empty: there are no
-// more.
-// Those that hides reports are left out; nil: none are.
+// pageBytes is how much the agents of a page say together before it ends: as text for a client it may be six times as
+// long, and no client reads a page without end.
+const pageBytes = 2 << 20
+
+// Page is some agents after a cursor, in the order of lists, at most so many, and fewer if they say very much; and the
+// cursor for those that follow; empty: there are no more. Those that hides reports are left out; nil: none are.
 func Page(
 	ctx context.Context,
 	s perdure.Store,
@@ -29,6 +32,7 @@ func Page(
 		return nil, "", err
 	}
 	f.After = after.Place()
+	size := 0
 	for more := true; more; {
 		f.Limit = limit - len(found) + 1
 		n := 0
@@ -44,11 +48,23 @@ func Page(
 				return found, base64.RawURLEncoding.EncodeToString([]byte(last.Agent.String() + last.Name)), nil
 			default:
 				found = append(found, one)
+				if size += extent(&one); size > pageBytes {
+					limit = len(found)
+				}
 			}
 		}
 		more = n == f.Limit
 	}
 	return found, "", nil
+}
+
+// extent is how much a listing says.
+func extent(l *perdure.Listing) int {
+	n := len(l.Name) + len(l.Kind) + len(l.Scope)
+	for k, v := range l.Labels {
+		n += len(k) + len(v)
+	}
+	return n
 }
 
 func parseCursor(cursor string) (l perdure.Listing, err error) {

@@ -26,17 +26,24 @@ import (
 // traveller is an agent in a store of somebody else.
 func traveller(t *testing.T, events int) (*perdure.Node, perdure.AgentID) {
 	t.Helper()
+	n, id := named(t, "traveller")
+	told(t, n, id, events)
+	return n, id
+}
+
+// named is one that is called so, and was told nothing.
+func named(t *testing.T, name string) (*perdure.Node, perdure.AgentID) {
+	t.Helper()
 	k, err := perdure.GenerateSigner("elsewhere")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &perdure.Node{Store: new(perdure.MemStore), Key: k}
 	a, err := n.Create(t.Context(), perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
-		Intent: perdure.Intent{Name: "traveller", Goal: "hear"}})
+		Intent: perdure.Intent{Name: name, Goal: "hear"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	told(t, n, a.ID(), events)
 	return n, a.ID()
 }
 

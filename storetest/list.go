@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ var listing = map[string]func(*testing.T, *suite){
 	"EveryFilterSelects":        testFilters,
 	"ReindexRebuildsEverything": testReindex,
 	"PagesCostWhatTheyList":     testPages,
+	"AnyNameIsListed":           testLongNames,
 	"DueNamesTheScope":          testDueScope,
 	"WhatNobodyListedIsBehind":  testBehind,
 }
@@ -285,6 +288,36 @@ func testFilters(t *testing.T, s *suite) {
 		if len(got) != min(2, len(want)) || len(got) > 0 && got[0].Agent != first[0].Agent {
 			t.Errorf("filter %+v: %d agents, want the first %d", c.filter, len(got), min(2, len(want)))
 		}
+	}
+}
+
+// testLongNames lists agents with long names and labels, also one by one: they are their maker's matter, and an index
+// has no room for them.
+func testLongNames(t *testing.T, s *suite) {
+	l := optional[perdure.Lister](t, s.Store)
+	w := newAuthor(t)
+	long := make([]byte, 6000) // of no pattern, so that no store makes it short
+	rand.NewChaCha8([32]byte{1}).Read(long)
+	name := hex.EncodeToString(long)
+	names := []string{"a", name + "1", name + "2", name + "3", "z"}
+	for _, called := range names {
+		e, a := w.genesis(perdure.Intent{Name: called, Labels: map[string]string{"much": strings.Repeat(name, 100)}},
+			"acme")
+		s.append(t, a.ID(), nil, e)
+		if err := l.Index(t.Context(), a.Heads(), a.Listing(began)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := list(t, l, perdure.Filter{})
+	var got []perdure.Listing
+	for f := (perdure.Filter{Limit: 1}); len(got) <= len(names); f.After = got[len(got)-1].Place() {
+		some := list(t, l, f)
+		if got = append(got, some...); len(some) == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff(all, got); diff != "" || len(all) != len(names) {
+		t.Errorf("%d agents are listed, want %d; one by one (-want +got):\n%s", len(all), len(names), diff)
 	}
 }
 
