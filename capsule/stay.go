@@ -90,7 +90,7 @@ func (o *ImportOptions) stay(ctx context.Context, s perdure.Store, id perdure.Ag
 		}
 		return more, held, err
 	}
-	if admitted, err := byPeople(before, fresh); err != nil || admitted {
+	if admitted, err := byPeople(next, before, fresh); err != nil || admitted {
 		return nil, held, err
 	}
 	if o.Key == nil {
@@ -128,14 +128,16 @@ func standing(a *perdure.Agent, entries iter.Seq2[*perdure.Entry, error]) (holds
 	return holds, nil
 }
 
-// byPeople reports whether people ended all of the holds with one of the entries.
-func byPeople(holds []*perdure.Entry, entries iter.Seq2[*perdure.Entry, error]) (bool, error) {
+// byPeople reports whether people ended all of the holds of an agent with one of the entries. What a key says that was
+// taken back may be void, and speaks for nobody.
+func byPeople(a *perdure.Agent, holds []*perdure.Entry, entries iter.Seq2[*perdure.Entry, error]) (bool, error) {
 	for e, err := range entries {
 		if err != nil {
 			return false, err
 		}
 		event, _ := e.Content().(perdure.Event)
-		if n, ok := event.Notice.(perdure.Resume); ok && !event.LetsGo() {
+		if n, ok := event.Notice.(perdure.Resume); ok && !event.LetsGo() &&
+			!slices.Contains(a.Fold().Revoked, e.Origin) {
 			holds = slices.DeleteFunc(holds, func(h *perdure.Entry) bool { return slices.Contains(n.Of, h.Name) })
 		}
 	}

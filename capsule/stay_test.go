@@ -247,3 +247,27 @@ func entriesOf(t testing.TB, c *copyOf) iter.Seq2[*perdure.Entry, error] {
 	}
 	return each(all)
 }
+
+// A key that was taken back speaks for nobody: what it says of a hold admits no agent, whoever lets go of it.
+func TestAKeyThatWasTakenBackAdmitsNothing(t *testing.T) {
+	home, away := places(t)
+	machine, gone := newAuthor(), newAuthor()
+	hold := away.agent().Fold().Paused
+	home.takes(away)
+	before := home.agent() // where the key was good
+	home.tell(perdure.Event{Name: "key", Notice: perdure.KeyChange{Revoke: gone.Key()}})
+	said, _ := gone.commit(before, perdure.Event{Name: "resume", By: "ann", Notice: perdure.Resume{Of: hold}})
+	holds := must(standing(away.agent(), perdure.Memory(t.Context(), away.store, away.id)))
+	let, _, err := machine.LetGo(away.agent(), began, holds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, es := range [][]*perdure.Entry{said, let} {
+		if err := home.store.PutAll(t.Context(), home.id, each(es)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away.trust = away.trust.With(perdure.Trustee{Key: machine.Key(), Rights: perdure.MayAuthor, Scope: "acme"})
+	away.takes(home)
+	away.paused("where it waits", 1)
+}
