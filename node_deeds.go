@@ -3,7 +3,6 @@ package perdure
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -23,12 +22,12 @@ func (w *work) logDeeds(ctx context.Context) {
 		case Decision:
 			logDecision(log, &b, w.selected(&b))
 		case Outcome:
-			if act := w.asked(b.Decision); act != nil { // it never began
+			if q := w.asked(b.Decision); q != nil { // it never began
 				what := "not done"
-				if strings.HasPrefix(b.Note, refusedByPerson) {
+				if w.n.trust().Tally(w.base.fold, q, time.Now()).Refused {
 					what = "denied"
 				}
-				log.Info(what, "action", deed(act), "why", b.Note)
+				log.Info(what, "action", deed(q.Action), "why", b.Note)
 				continue
 			}
 			log.Info("performed", "action", deed(w.outcomeOf(b.Decision)), "signal", b.Signal.String(), "took",
@@ -75,11 +74,11 @@ func (w *work) selected(d *Decision) Action {
 	return nil
 }
 
-// asked is the action that a decision asked people about; nil: it did not, or they have approved it.
-func (w *work) asked(decision Hash) Action {
+// asked is what a decision asked people about; nil: it did not, or they have approved it.
+func (w *work) asked(decision Hash) *Asking {
 	for i := range w.base.fold.Asks {
 		if q := &w.base.fold.Asks[i]; q.Decision == decision {
-			return q.Action
+			return q
 		}
 	}
 	return nil

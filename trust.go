@@ -82,7 +82,6 @@ type Trustee struct {
 // memory counts, not the time. Nobody is trusted who is not named; the zero Trust trusts nobody.
 type Trust struct {
 	lines []Trustee // as canonical text orders them
-
 }
 
 // NewTrust trusts these.

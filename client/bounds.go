@@ -99,14 +99,18 @@ func (p *pace) wait() {
 	if p.rate == 0 {
 		return
 	}
-	left := p.grace + time.Duration(p.moved)*time.Second/time.Duration(p.rate) - p.waited
-	why := fmt.Errorf("%w: %d bytes in %s, and at least %d per second are expected", ErrSlow, p.moved,
-		(p.waited + left).Round(time.Millisecond), p.rate)
-	if p.idle < left {
-		left, why = p.idle, fmt.Errorf("%w: for %s nothing moved", ErrSlow, p.idle)
-	}
+	moved, all := p.moved, p.grace+time.Duration(p.moved)*time.Second/time.Duration(p.rate)
+	left := min(p.idle, all-p.waited)
+	idle := left == p.idle
 	p.since = time.Now()
-	p.timer = time.AfterFunc(left, func() { p.cut(why) })
+	p.timer = time.AfterFunc(left, func() { // the words are made only now: there may be very many reads
+		if idle {
+			p.cut(fmt.Errorf("%w: for %s nothing moved", ErrSlow, p.idle))
+			return
+		}
+		p.cut(fmt.Errorf("%w: %d bytes in %s, and at least %d per second are expected", ErrSlow, moved,
+			all.Round(time.Millisecond), p.rate))
+	})
 }
 
 // moves says that it is not waited for any longer, and how much came or went.
