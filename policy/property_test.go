@@ -26,9 +26,10 @@ var conditions = []string{
 func drawRule(t *rapid.T, id string, kinds ...string) string {
 	notes, effect := "", rapid.SampledFrom(kinds).Draw(t, "kind")
 	if effect == "ask" {
-		who := rapid.SampledFrom([]string{"", "ops", "ops,sec"}).Draw(t, "who")
-		notes = fmt.Sprintf(`@obligation("approval:%s;quorum=%d;expires=%dh")`, who,
-			rapid.IntRange(1, 3).Draw(t, "quorum"), rapid.IntRange(1, 5).Draw(t, "hours"))
+		who := rapid.SampledFrom([]string{"", "ops", "ops,sec", "me,you"}).Draw(t, "who")
+		later := rapid.SampledFrom([]string{"", ";escalate=30m:lead"}).Draw(t, "later")
+		notes = fmt.Sprintf(`@obligation("approval:%s;quorum=%d;expires=%dh%s")`, who,
+			rapid.IntRange(1, 3).Draw(t, "quorum"), rapid.IntRange(1, 5).Draw(t, "hours"), later)
 		effect = "forbid"
 	}
 	word := rapid.SampledFrom([]string{"when", "unless"}).Draw(t, "word")
@@ -82,6 +83,25 @@ func noWider(a, b perdure.Verdict) bool {
 	return a.Quorum >= b.Quorum && subset && a.Expires <= b.Expires
 }
 
+// noneElse reports whether those who approve for a are as many of those whom b asks as b wants, whoever does, if every
+// word stands for one person.
+func noneElse(a, b perdure.Verdict) bool {
+	if b.Answer != perdure.Ask || a.Answer != perdure.Ask {
+		return true
+	}
+	later := func(v perdure.Verdict) string { return fmt.Sprint(v.Escalate) }
+	if len(a.Escalate) > 0 && later(a) != later(b) {
+		return false
+	}
+	others := int64(0)
+	for _, who := range a.Asked {
+		if len(b.Asked) > 0 && !slices.Contains(b.Asked, who) {
+			others++
+		}
+	}
+	return a.Quorum-others >= b.Quorum
+}
+
 func TestAddingAForbidNeverAllowsMore(t *testing.T) {
 	seen := map[perdure.Answer]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,7 +128,7 @@ func TestOwnPolicyNeverAllowsMore(t *testing.T) {
 		f := drawFacts(t)
 		before := local.DecideFacts(f)
 		f["policies"] = []any{own.Hash().String()}
-		if after := local.Know(own).DecideFacts(f); !noWider(after, before) {
+		if after := local.Know(own).DecideFacts(f); !noWider(after, before) || !noneElse(after, before) {
 			t.Fatalf("from %+v to %+v", before, after)
 		}
 	})

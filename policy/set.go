@@ -246,7 +246,9 @@ func verdictOf(answer perdure.Answer, prefix string, rules []*rule) perdure.Verd
 	return v
 }
 
-// narrower is the more restrictive of two verdicts; two that ask are asked together.
+// narrower is the more restrictive of a verdict and that of a set which an agent brought along. Two that ask are asked
+// together, but nobody whom b alone asks answers in the place of those whom a asks: as many more must approve as those
+// are, and b escalates to nobody.
 func narrower(a, b perdure.Verdict) perdure.Verdict {
 	switch {
 	case a.Answer < b.Answer:
@@ -263,7 +265,10 @@ func narrower(a, b perdure.Verdict) perdure.Verdict {
 		if slices.Equal(a.Asked, b.Asked) {
 			a.Quorum = max(a.Quorum, b.Quorum)
 		} else {
-			a.Quorum += b.Quorum
+			others := slices.DeleteFunc(slices.Clone(b.Asked), func(who string) bool {
+				return len(a.Asked) == 0 || slices.Contains(a.Asked, who) // none: whoever may approve
+			})
+			a.Quorum += max(b.Quorum, int64(len(others)))
 		}
 		if b.Expires != 0 && (a.Expires == 0 || b.Expires < a.Expires) {
 			a.Expires = b.Expires
@@ -271,7 +276,6 @@ func narrower(a, b perdure.Verdict) perdure.Verdict {
 		a.Asked = append(a.Asked, b.Asked...)
 		slices.Sort(a.Asked)
 		a.Asked = slices.Compact(a.Asked)
-		a.Escalate = append(a.Escalate, b.Escalate...)
 	}
 	return a
 }
