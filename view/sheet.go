@@ -222,11 +222,29 @@ func (d *described) find(memory iter.Seq2[*perdure.Entry, error]) error {
 	return nil
 }
 
+// askedBy has people told whose word it is why they are asked, unless that is somebody trusted here to own the agent:
+// whoever may write its decisions can put down any reason, rule and class, and the policy here may ask for other ones.
+func (w *Wait) askedBy(k perdure.Key) {
+	if w.trust == nil || w.trust.Allows(k, perdure.MayOwn, w.scope) {
+		return
+	}
+	who := k.Stranger("")
+	if name := w.trust.Names()[k]; name != "" {
+		who = name + " (" + k.Short() + ")"
+	}
+	said := "asked by " + who + ", whose word the rule and the class are"
+	if w.Why != "" {
+		said += ", and this: " + w.Why
+	}
+	w.Why, w.trust = said, nil // once
+}
+
 func (d *described) take(e *perdure.Entry) {
 	switch b := e.Content().(type) {
 	case perdure.Decision:
 		for _, w := range d.by[e.Name] {
 			w.Effect, w.Reserve = b.Effect, b.Reserve
+			w.askedBy(e.Origin)
 			if b.Action == nil && w.Action == nil {
 				d.proposed[b.Advice] = append(d.proposed[b.Advice], proposed{w, b.Index})
 			} else {

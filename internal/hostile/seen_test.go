@@ -113,3 +113,30 @@ func TestChatOfAStrangerIsNotOpened(t *testing.T) {
 		t.Error("what somebody typed is in a stranger's agent")
 	}
 }
+
+// The reason, the rule and the class of an effect are in the decision that asks, which any author can write.
+func TestPeopleSeeWhoAsks(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		rights string
+		want   bool
+	}{"somebody who may own it": {"own", false}, "an author": {"author", true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			nora := trusted(p, "nora", of.rights, "home")
+			a := weather(t, p.owner).as(nora).write(perdure.Decision{Action: pay(t), Effect: perdure.Read,
+				Verdict: perdure.Verdict{Answer: perdure.Ask, Rules: []string{"default.read"}, Asked: []string{"owner"},
+					Reason: "reviewed; harmless"}})
+			p.ok("import", "--ready", a.capsule(p, "weather.agent"))
+			for _, args := range [][]string{{"inbox"}, {"show", "weather"}, {"inbox", "--json"},
+				{"approve", "weather", "--yes"}} {
+				said := p.ok(args...)
+				if !strings.Contains(said, "reviewed; harmless") ||
+					strings.Contains(said, "asked by nora ("+nora.Key().Short()+"), whose word") != of.want {
+					t.Errorf("%v: want the reason, and by whom it is: %v, got:\n%s", args, of.want, said)
+				}
+			}
+		})
+	}
+}
