@@ -254,7 +254,7 @@ type Told struct {
 
 // Ballot is an answer to what policy asks about.
 type Ballot struct {
-	Digest  string `json:"digest,omitempty" doc:"of exactly what is answered, or its first digits; may be left out if there is one"`
+	Digest  string `json:"digest,omitempty" minLength:"1" doc:"of exactly what is answered, or its first digits; may be left out if there is one"`
 	Note    string `json:"note,omitempty" doc:"why; the agent is told"`
 	Expires string `json:"expires,omitempty" doc:"when an unused approval lapses: a time, or a duration from now"`
 }
@@ -284,7 +284,7 @@ type Signed struct {
 
 // NewLink asks for a link.
 type NewLink struct {
-	Digest  string `json:"digest,omitempty"`
+	Digest  string `json:"digest,omitempty" minLength:"1"`
 	Expires string `json:"expires,omitempty" doc:"a time, or a duration from now; default 24h, at most 30 days"`
 }
 

@@ -46,6 +46,7 @@ func TestAnAgentIsDrivenOverHTTP(t *testing.T) {
 	tag := h.Get("ETag")
 	w.call(all, "GET", path, nil, 304, nil, "If-None-Match", tag)
 	digest := seen.Waits[0].Digest.String()
+	w.problem(ana, "POST", path+"/approve", map[string]string{"digest": ""}, 400) // a variable that was never set
 	if p := w.problem(all, "POST", path+"/approve", client.Ballot{Digest: digest}, 403); p.Kind != "denied" {
 		t.Errorf("a program approved: %+v", p)
 	}

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -124,9 +123,12 @@ func prepare(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return perdure.Invalid(fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), given(len(args))))
+				return perdure.Invalid(fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), term.Given(args)))
 			}
-			return nil
+			if at := c.ArgsLenAtDash(); at >= 0 { // what follows is for another program
+				args = args[:at]
+			}
+			return perdure.Invalid(term.FilledArgs(strings.TrimPrefix(argsOf(c), "wants "), args))
 		}
 	}
 	if !c.Runnable() {
@@ -140,7 +142,7 @@ func prepare(c *cobra.Command) {
 					inForce.home = v.home
 				}
 			}
-			if err := errors.Join(filled(c), refuseServer(c)); err != nil {
+			if err := errors.Join(term.FilledFlags(c.Flags()), refuseServer(c)); err != nil {
 				return perdure.Invalid(err)
 			}
 			if err := unserved(c); err != nil {
@@ -158,22 +160,6 @@ func prepare(c *cobra.Command) {
 	}
 }
 
-// filled refuses a flag that was given without saying anything.
-func filled(c *cobra.Command) (err error) {
-	c.Flags().Visit(func(f *pflag.Flag) {
-		text := f.Value.String()
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			text = strings.Join(list.GetSlice(), "")
-		} else if f.Value.Type() != "string" {
-			return
-		}
-		if strings.TrimSpace(text) == "" {
-			err = errors.Join(err, fmt.Errorf("--%s is empty; give it a value, or leave it out", f.Name))
-		}
-	})
-	return err
-}
-
 // argsOf is what a command wants after its name, as its help says.
 func argsOf(c *cobra.Command) string {
 	_, args, _ := strings.Cut(strings.ReplaceAll(c.Use, " [flags]", ""), " ")
@@ -182,16 +168,6 @@ func argsOf(c *cobra.Command) string {
 		return "takes no arguments"
 	}
 	return "wants " + args
-}
-
-func given(args int) string {
-	switch args {
-	case 0:
-		return "no argument was given"
-	case 1:
-		return "one argument was given"
-	}
-	return fmt.Sprintf("%d arguments were given", args)
 }
 
 // runGroup answers a command that only holds others.
