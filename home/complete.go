@@ -21,12 +21,13 @@ func about(word, text string) Completion {
 }
 
 // CompleteAgent are the agents that a word can become, but for those named before.
-func CompleteAgent(ctx context.Context, s perdure.Store, named []string, typed string) ([]Completion, error) {
+func CompleteAgent(ctx context.Context, h *Home, s perdure.Store, named []string, typed string) ([]Completion, error) {
 	l, err := view.Lister(s)
 	if err != nil {
 		return nil, err
 	}
-	var words []Completion
+	var words []string
+	var found []perdure.Listing
 	for one, err := range l.List(ctx, perdure.Filter{}) {
 		if err != nil {
 			return nil, err
@@ -36,13 +37,21 @@ func CompleteAgent(ctx context.Context, s perdure.Store, named []string, typed s
 			word = one.Agent.Short() // a shell would take such a name apart, or people for something else
 		}
 		if strings.HasPrefix(word, typed) && !slices.Contains(named, word) {
-			words = append(words, about(word, one.State.String()+" "+one.Kind))
+			words, found = append(words, word), append(found, one)
 		}
 		if len(words) == maxCompletions {
 			break
 		}
 	}
-	return words, nil
+	listed, err := h.Check(ctx, s, found, false) // so that a shell says what ls says
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Completion, len(words))
+	for i, word := range words {
+		all[i] = about(word, strings.TrimSpace(listed[i].Standing+" "+listed[i].Kind))
+	}
+	return all, nil
 }
 
 // CompleteAsked are the digests of what an agent asks permission for.

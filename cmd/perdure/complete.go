@@ -23,7 +23,7 @@ func agentThen(h *homeFlag, second func(a *perdure.Agent) []home.Completion) com
 	return func(c *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var found []home.Completion
 		complete := func(ctx context.Context, s perdure.Store) (err error) {
-			found, err = home.CompleteAgent(ctx, s, args, toComplete)
+			found, err = home.CompleteAgent(ctx, h.Home, s, args, toComplete)
 			return err
 		}
 		switch {
