@@ -74,11 +74,9 @@ func helpText(c *cobra.Command, s term.Style) string {
 		}
 	}
 	flags := func(title string, of *pflag.FlagSet) {
-		for i, line := range slices.Collect(strings.Lines(of.FlagUsages())) {
-			if i == 0 {
-				section(title)
-			}
-			fmt.Fprintln(w, term.Hang(line[:len(line)-1], term.LastColumn(line), s.Width))
+		if of.HasAvailableFlags() {
+			section(title)
+			w.WriteString(term.Flags(of, s.Width))
 		}
 	}
 	flags("Flags", c.LocalNonPersistentFlags())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/roff"
+	"github.com/perdure/perdure/internal/term"
 )
 
 func manCommand() *cobra.Command {
@@ -95,7 +96,7 @@ func options(of *pflag.FlagSet) (all []roff.Item) {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		kind, usage := pflag.UnquoteUsage(f)
+		kind, usage := term.FlagKind(f)
 		all = append(all, roff.Item{Word: strings.TrimSpace(name + " " + kind), Text: usage})
 	})
 	return all

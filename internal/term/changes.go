@@ -1,9 +1,11 @@
 package term
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/perdure/perdure/view"
 )
@@ -16,9 +18,17 @@ func WriteChanges(w io.Writer, from, to string, found []view.Change) error {
 		if value == nil || err != nil {
 			return
 		}
-		var b []byte
-		if b, err = json.Marshal(value); err == nil {
-			_, err = fmt.Fprintln(w, tint(mark+" "+view.InLine(path)+": "+view.InLine(string(b))))
+		b := new(bytes.Buffer)
+		enc := json.NewEncoder(b)
+		enc.SetEscapeHTML(false) // people read it: > is no \u003e
+		if err = enc.Encode(value); err == nil {
+			head := mark + " " + view.InLine(path) + ": "
+			text := view.InLine(strings.TrimSuffix(b.String(), "\n"))
+			for line := range strings.Lines(Folded(head, Columns(head), text, s.Width)) {
+				if _, err = fmt.Fprintln(w, tint(strings.TrimSuffix(line, "\n"))); err != nil {
+					return
+				}
+			}
 		}
 	}
 	for _, c := range found {

@@ -14,12 +14,53 @@ var goNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
 // PlainFlag is what is wrong with a flag, in the words of people who know no Go.
 func PlainFlag(err error) error {
 	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
+		if strings.HasPrefix(goNumber.FindString(err.Error()), "strconv.ParseBool") {
+			return errors.New(strings.Replace(text, "invalid syntax", "want true or false, or nothing", 1))
+		}
 		return errors.New(strings.Replace(text, "invalid syntax", "not a valid number", 1))
 	}
 	if text := err.Error(); strings.HasPrefix(text, "unknown shorthand flag") {
 		return errors.New(text + "; put -- before arguments that begin with -")
 	}
 	return err
+}
+
+// flagRoom is how wide the names of flags may be beside what they mean; of a longer one that stands below.
+const flagRoom = 38
+
+// Flags are flags and what they mean, a line or more each, in a width.
+func Flags(of *pflag.FlagSet, width int) string {
+	type line struct{ name, text string }
+	var lines []line
+	column := 0
+	for text := range strings.Lines(of.FlagUsages()) {
+		text = strings.TrimSuffix(text, "\n")
+		at := LastColumn(text)
+		name := plainKind.ReplaceAllString(strings.TrimRight(text[:at], " "), " $1")
+		lines = append(lines, line{name, text[at:]})
+		if n := Columns(name); n <= flagRoom {
+			column = max(column, n+3)
+		}
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		head := fmt.Sprintf("%-*s", column, l.name)
+		if Columns(l.name) >= column {
+			b.WriteString(l.name + "\n")
+			head = strings.Repeat(" ", column)
+		}
+		b.WriteString(Hang(head+l.text, column, width) + "\n")
+	}
+	return b.String()
+}
+
+// plainKind is what the flag package calls the value of a flag that may be given more than once.
+var plainKind = regexp.MustCompile(` (string|int)(s|Array)$`)
+
+// FlagKind is what a flag takes, in the words of people who know no Go; empty if nothing.
+func FlagKind(f *pflag.Flag) (kind, usage string) {
+	kind, usage = pflag.UnquoteUsage(f)
+	return strings.TrimSpace(plainKind.ReplaceAllString(" "+kind, " $1")), usage
 }
 
 // FilledFlags refuses flags that were given without saying anything.

@@ -14,6 +14,9 @@ import (
 // Said is one thing of a conversation for people: who and what on a line with a short text, else the text below.
 func Said(said *view.Said, s Style, whole bool) string {
 	head := said.Who + " " + said.What
+	if said.What == view.SaidNothing {
+		head = said.Who + " gave no answer,"
+	}
 	if said.Signal != 0 && said.Signal != perdure.OK {
 		head += " " + said.Signal.String()
 	}

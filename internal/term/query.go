@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/perdure/perdure"
 )
 
 // Query is a jq expression, that of the flag --jq, which values go through before they are written.
@@ -43,7 +45,7 @@ func (q *Query) Write(ctx context.Context, w io.Writer, v any, texts bool, write
 			return nil
 		}
 		if err, bad := r.(error); bad {
-			return fmt.Errorf("--jq: %w", err)
+			return perdure.WithHint(fmt.Errorf("--jq: %w", err), "--json shows what the expression is applied to")
 		}
 		if s, isText := r.(string); isText && texts {
 			_, err = fmt.Fprintln(w, s)
