@@ -83,7 +83,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 		return r, wire.Hide(key, failure(ctx, to, err, x))
 	}
 	if !done {
-		return r, wire.CutOff(to)
+		return r, wire.CutOff(to, x)
 	}
 	if msg.StopReason == "model_context_window_exceeded" && len(msg.Content) == 0 {
 		return r, &advisor.Failure{Signal: perdure.Failed, Overflow: true,

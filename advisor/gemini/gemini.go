@@ -74,7 +74,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	case s.malformed:
 		s.reply.Calls = append(s.reply.Calls, advisor.ToolCall{Name: "?", Args: "malformed"})
 	case s.reply.Stop != advisor.StopRefused && !s.finished:
-		return s.reply, wire.CutOff(to)
+		return s.reply, wire.CutOff(to, x)
 	}
 	return s.reply, nil
 }

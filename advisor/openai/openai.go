@@ -67,7 +67,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 		return s.reply(), wire.Hide(key, failure(ctx, to, err, x))
 	}
 	if s.finish == "" {
-		return s.reply(), wire.CutOff(to)
+		return s.reply(), wire.CutOff(to, x)
 	}
 	return s.reply(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,5 +43,19 @@ func TestLocalServerNeedsNoKey(t *testing.T) {
 		{ID: "call_b", Name: "b", Args: "{}"}}, Tokens: advisor.Tokens{In: 9, Out: 3}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
+	}
+}
+
+// TestAWebPageIsNoAnswer: the address of a server's front page is a common mistake, and it answers 200.
+func TestAWebPageIsNoAnswer(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write([]byte("<html>welcome</html>")) //nolint:errcheck // the client is there
+	}))
+	defer s.Close()
+	_, err := openai.New("local", advisor.Endpoint{URL: s.URL}).
+		Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text("hi")}}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "sent a web page and no answer") {
+		t.Errorf("got %v", err)
 	}
 }

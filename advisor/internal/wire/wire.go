@@ -133,6 +133,7 @@ const (
 type Exchange struct {
 	Status int
 	Retry  time.Duration
+	Page   bool // what came is a web page
 }
 
 type exchangeKey struct{}
@@ -153,6 +154,7 @@ func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if x, ok := r.Context().Value(exchangeKey{}).(*Exchange); ok {
 		x.Status, x.Retry = resp.StatusCode, waitOf(resp.Header, time.Now())
+		x.Page = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
 	}
 	resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxReplyBytes}
 	return resp, nil
@@ -348,13 +350,17 @@ func Broken(ctx context.Context, of Party, err error) *advisor.Failure {
 		return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cannot be reached: " +
 			bound.Text(at.Err.Error(), maxNote)}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return CutOff(of)
+		return CutOff(of, new(Exchange))
 	}
 	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + ": " + bound.Text(err.Error(), maxNote)}
 }
 
 // CutOff is what became of a stream that ended before the reply did.
-func CutOff(of Party) *advisor.Failure {
+func CutOff(of Party, x *Exchange) *advisor.Failure {
+	if x.Page {
+		return &advisor.Failure{Signal: perdure.Failed, Note: of.who +
+			" sent a web page and no answer: is that the address of its protocol, such as https://HOST/v1?"}
+	}
 	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cut its answer off in the middle"}
 }
 
