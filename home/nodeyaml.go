@@ -72,7 +72,7 @@ func tabbed(says string, text []byte) string {
 
 // explainNodeFile says where the fields are described.
 func explainNodeFile(err error) error {
-	return perdure.WithHint(err, "perdure help node.yaml describes every key")
+	return perdure.WithHint(err, "perdure help node.yaml describes every field")
 }
 
 // note remembers where the keys of a node are, two deep.
@@ -105,15 +105,15 @@ func inFile(path, text string, lines map[int]string) string {
 	line, _ := strconv.Atoi(m[1])
 	if u := unknownText.FindStringSubmatch(text); u != nil {
 		if near := nearKey(u[1]); near != "" && u[2] == "home.NodeFile" {
-			return at + "there is no key " + u[1] + "; did you mean " + near + "?"
+			return at + "there is no field " + u[1] + "; did you mean " + near + "?"
 		}
-		return at + "there is no key " + u[1]
+		return at + "there is no field " + u[1]
 	}
 	if key := lines[line]; key != "" {
 		at += key + ": "
 	}
 	if t := typeText.FindStringSubmatch(text); t != nil {
-		is := map[string]string{"seq": "a list", "map": "keys and values", "null": "nothing"}[t[1]]
+		is := map[string]string{"seq": "a list", "map": "fields and values", "null": "nothing"}[t[1]]
 		if t[2] != "" {
 			is = strconv.Quote(t[2])
 		}
@@ -142,7 +142,7 @@ func wanted(kind string) string {
 	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"), strings.HasPrefix(kind, "float"):
 		return "a number"
 	}
-	return "keys and values"
+	return "fields and values"
 }
 
 // nearKey is the key that somebody may have meant.

@@ -78,7 +78,9 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if p.Known, err = readSecrets(p.Secrets); err != nil {
+	if p.Known, err = readSecrets(p.Secrets); err != nil && p.written["secrets"] != "" {
+		return nil, p.wrong("secrets", err)
+	} else if err != nil {
 		return nil, err
 	}
 	if n.Guard, err = h.guardOf(ctx, p.Known, log, p.Advisors...); err != nil {
@@ -272,7 +274,7 @@ func (p *Powers) wrong(key string, err error) error {
 		return err
 	case p.written[key] == "":
 		return perdure.Invalid(err)
-	case hinted:
+	case hinted || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		return &Error{KindFailure, err}
 	}
 	return explainNodeFile(&Error{KindFailure, err})
@@ -317,7 +319,7 @@ func (p *Powers) effectsOf(server string) (classes map[string]perdure.Effect, hi
 		of, own, dotted := strings.Cut(name, ".")
 		if !ok || !dotted {
 			return nil, false, fmt.Errorf("%s: want the class of a tool of an MCP server, NAME.TOOL=CLASS",
-				p.about("effects."+text))
+				p.about("effects."+name))
 		}
 		if of != server {
 			continue

@@ -65,7 +65,7 @@ func Explain(err error, command string) (message, hint string) {
 		message = strings.TrimSuffix(message, "; "+hint)
 	case errors.Is(err, context.Canceled):
 		message = interrupted
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		hint = "check the path"
 	case errors.Is(err, fs.ErrPermission):
 		hint = "give this user the right to it and to its folder (chmod, chown), or name another place"
