@@ -15,7 +15,13 @@ import (
 )
 
 func newCommand() *cobra.Command {
-	c := remotely(command("new", cobra.MaximumNArgs(1)))
+	c := remotely(command("new", func(_ *cobra.Command, args []string) (err error) {
+		if len(args) > 1 {
+			err = perdure.WithHint(perdure.ErrInvalid, "put the goal in quotes: perdure new "+
+				view.Pasted(strings.Join(args, " ")))
+		}
+		return err
+	}))
 	h, out := storeFlag(c).acting().founding(), outputFlags(c)
 	file := c.Flags().StringP("file", "f", "", "read the intent from this file; - is standard input")
 	flags := newFlags(c)

@@ -123,7 +123,12 @@ func prepare(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return perdure.Invalid(fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c), term.Given(args)))
+				wrong := perdure.Invalid(fmt.Errorf("%s %s; %s", strings.Join(path(c), " "), argsOf(c),
+					term.Given(args)))
+				if with := new(perdure.Hint); errors.As(err, &with) {
+					return perdure.WithHint(wrong, with.Do)
+				}
+				return wrong
 			}
 			if at := c.ArgsLenAtDash(); at >= 0 { // what follows is for another program
 				args = args[:at]
@@ -170,11 +175,22 @@ func argsOf(c *cobra.Command) string {
 	return "wants " + args
 }
 
+// otherNames are what other programs call what is called otherwise here.
+var otherNames = map[string]string{"list": "ls", "create": "new", "start": "run", "status": "show", "delete": "end",
+	"remove": "end", "rm": "end", "kill": "end", "logs": "log", "stop": "pause", "watch": "tail"}
+
 // runGroup answers a command that only holds others.
 func runGroup(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		other := otherNames[args[0]]
+		if !slices.Contains(commandNames(c), other) {
+			other = ""
+		}
 		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
-		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 {
+		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 || other != "" {
+			if other != "" {
+				near = []string{other}
+			}
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
 		} else if show, _, _ := c.Find([]string{"show"}); show != c && c.HasParent() {
 			err = fmt.Errorf("%w; did you mean %s %s?", err, show.CommandPath(), view.Pasted(args[0]))

@@ -52,7 +52,7 @@ func (a *Asker) Line(ctx context.Context, prompt string) (string, error) {
 // the input says it. Leave says that they left it open.
 func (a *Asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leave bool, err error) {
 	const help = "y or yes alone approves this one action, n denies it, and what comes after n is told to the agent; " +
-		"a question is told to it, too, and decides nothing"
+		"a question is told to it, too, and decides nothing; Ctrl-D leaves it open"
 	leave, err = a.about(ctx, w, "approve this? y, n, or n and why: ", help, func(line string) bool {
 		ok := false
 		if in, ok = home.ParseVote(line, w.Digest); !ok && len(line) > 1 && strings.HasSuffix(line, "?") {

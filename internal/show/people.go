@@ -19,7 +19,8 @@ import (
 // chatHelp is what there is besides saying something.
 const chatHelp = "what you type is said to the agent. Alt-Enter, or \\ at its end, goes on in another line; an empty " +
 	"line goes on with what was interrupted or failed; Ctrl-C clears the line, or interrupts the turn and not the " +
-	"agent; Ctrl-D or /quit leaves, and perdure chat comes back to it. perdure chat --help says the rest"
+	"agent, and leaves on an empty line; Ctrl-D or /quit leaves, and perdure chat comes back to it. perdure chat " +
+	"--help says the rest"
 
 // People is a conversation for people at a terminal.
 type People struct {
