@@ -86,7 +86,7 @@ func (d *Demo) quietly(store string, args ...string) error {
 func (d *Demo) command(store string, args ...string) *exec.Cmd {
 	cmd := self.Command(d.ctx, args...)
 	cmd.Dir = d.Dir
-	cmd.Env = append(os.Environ(), "PERDURE_STORE="+store, "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "PERDURE_STORE="+store, "PERDURE_SERVER=", "NO_COLOR=1") // nobody's agents but these
 	return cmd
 }
 
