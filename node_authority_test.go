@@ -306,6 +306,28 @@ func TestOnlyThoseAskedCanAnswer(t *testing.T) {
 	}
 }
 
+// Whose answer counts is said of every key, also of one that the trust file has no name for.
+func TestAnswerersHaveAllKeys(t *testing.T) {
+	var keys []perdure.Key
+	for _, who := range []string{"owner", "ann", "bob"} {
+		key, err := perdure.GenerateSigner(who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key.Key())
+	}
+	trust := new(perdure.Trust).
+		With(perdure.Trustee{Key: keys[0], Name: "owner", Rights: perdure.MayOwn, Scope: "*"}).
+		With(perdure.Trustee{Key: keys[1], Name: "ann", Rights: perdure.MayApprove, Scope: "*"}).
+		With(perdure.Trustee{Key: keys[2], Rights: perdure.MayApprove, Scope: "*"})
+	f := &perdure.Fold{Charter: perdure.Charter{Owner: keys[0], Scope: "acme", Approvers: keys[1:]}}
+	q := &perdure.Asking{Verdict: perdure.Verdict{Asked: []string{"owner"}, Quorum: 2}}
+	got := trust.Answerers(f, q)
+	if !strings.Contains(got, "ann") || !strings.Contains(got, keys[2].Short()) || strings.Contains(got, "owner,") {
+		t.Errorf("got %q, want ann and %s", got, keys[2].Short())
+	}
+}
+
 // An author who is trusted to write asks an easier question than policy here would: it names somebody else, and one is
 // enough.
 func TestAnEasierQuestionIsAskedAgain(t *testing.T) {

@@ -143,8 +143,8 @@ func (t *Trust) byCharter(f *Fold) bool {
 	return len(f.Charter.Approvers) > 0 && t.owned(f, f.Charter.Scope)
 }
 
-// Answerers says in words whose answer to a question counts here: whom it is asked of, and the names of their keys, as
-// far as the trust file has them. Of an agent whose owner is not trusted here it says whose counts where it runs.
+// Answerers says in words whose answer to a question counts here: whom it is asked of, and their keys, by name where
+// the trust file has one. Of an agent whose owner is not trusted here it says whose counts where it runs.
 func (t *Trust) Answerers(f *Fold, q *Asking) string {
 	var names []string
 	if t.Elsewhere(f, q) {
@@ -154,12 +154,12 @@ func (t *Trust) Answerers(f *Fold, q *Asking) string {
 		return f.whom(q) + " (" + strings.Join(names, ", ") + ")"
 	}
 	add := func(k Key, name string) {
-		if name != "" && !slices.Contains(names, name) && t.MayAnswer(f, q, k) {
+		if !slices.Contains(names, name) && t.MayAnswer(f, q, k) {
 			names = append(names, name)
 		}
 	}
 	for _, l := range t.lines {
-		add(l.Key, l.Name)
+		add(l.Key, cmp.Or(l.Name, t.name(l.Key), l.Key.Short()))
 	}
 	whom, asked := f.whom(q), q.Asked()
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(asked, name) })
