@@ -121,11 +121,11 @@ func (n *Node) TakeVote(ctx context.Context, id AgentID, entries []*Entry) (e *E
 	if err == nil && len(last.Signature) == 0 {
 		err = errors.New("the answer is not signed")
 	}
-	if err == nil {
-		err = last.CheckSignature()
-	}
 	if err != nil {
 		return nil, false, Invalid(err)
+	}
+	if err := last.CheckSignature(); err != nil {
+		return nil, false, err
 	}
 	a, _, err := n.hearer(ctx, id)
 	if err != nil {

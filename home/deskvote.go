@@ -203,7 +203,7 @@ func (d *Desk) unanswered(ctx context.Context, v *Visitor, id perdure.AgentID, v
 
 // usedUp refuses another answer by a link.
 func usedUp(said string) error {
-	return perdure.WithHint(fmt.Errorf("%w: this link was used, to %s; nothing was changed", perdure.ErrConflict, said),
+	return perdure.WithHint(&Error{KindConflict, fmt.Errorf("this link was used, to %s; nothing was changed", said)},
 		"a link is good for one answer: answer with your token")
 }
 
