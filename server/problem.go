@@ -61,6 +61,9 @@ var problems = sync.OnceFunc(func() {
 				p.Detail += " (" + at + ")"
 			}
 		}
+		if status == http.StatusUnsupportedMediaType {
+			p.Hint = "say what it is, with the header Content-Type: application/json"
+		}
 		if status == http.StatusRequestEntityTooLarge {
 			p.Detail = "the body is longer than this may be" + strings.TrimPrefix(message, "request body is too large")
 		}

@@ -55,7 +55,9 @@ func replied[T any](v any, err error) (*reply[T], error) {
 // reads adds what only looks.
 func (s *Server) reads() {
 	operation(s, get("/v1/agents", "list-agents", "agents", "List agents"), home.VerbRead, s.list)
-	operation(s, get("/v1/agents/{agent}", "show-agent", "agents", "Show an agent"), home.VerbRead, s.show)
+	show := get("/v1/agents/{agent}", "show-agent", "agents", "Show an agent")
+	show.Responses = map[string]*huma.Response{"304": {Description: "Nothing has happened to the agent since."}}
+	operation(s, show, home.VerbRead, s.show)
 	operation(s, s.costly(get("/v1/agents/{agent}/page", "show-page", "agents", "Show an agent as rows for people")),
 		home.VerbRead, s.page)
 	operation(s, s.costly(get("/v1/agents/{agent}/state", "show-state", "agents",

@@ -232,6 +232,9 @@ func operation[I, O any](
 	op.BodyReadTimeout = s.Limits.or().ReadStall
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, http.StatusTooManyRequests)
+	if op.Method == http.MethodPost { // what they have is read
+		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
 	if verb != "" {
 		op.Middlewares = append(op.Middlewares, s.may(verb))
 	}

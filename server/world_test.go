@@ -231,9 +231,7 @@ func (w *world) call(token, method, path string, body any, status int, out any, 
 	if code != status {
 		w.t.Fatalf("%s %s: got %d, want %d: %s", method, path, code, status, text)
 	}
-	if code < 300 && h.Get("Content-Type") == "application/json" {
-		w.fits(method, path, code, text)
-	}
+	w.fits(method, path, code, text)
 	if out != nil {
 		if err := json.Unmarshal(text, out); err != nil {
 			w.t.Fatalf("%s %s: %v: %s", method, path, err, text)

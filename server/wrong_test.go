@@ -68,6 +68,19 @@ func TestAForkSaysThatItsNameIsTaken(t *testing.T) {
 	}
 }
 
+// Programs that send a form by default, as curl -d does, are told what to say.
+func TestWhatIsNotJSONIsToldWhatToSay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	path := "/v1/agents/" + w.agent("a").String()
+	for _, op := range []string{"/events", "/pause"} {
+		p := w.problem(all, "POST", path+op, []byte(`{"name":"x"}`), 415, "Content-Type",
+			"application/x-www-form-urlencoded")
+		contains(t, p.Hint, "Content-Type: application/json")
+	}
+}
+
 // If-Match compares strongly, and what is not there yet matches nothing.
 func TestIfMatchIsStrong(t *testing.T) {
 	t.Parallel()
