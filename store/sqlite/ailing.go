@@ -26,6 +26,10 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 				note(id, perdure.Ailment{Reason: errors.New("the index does not list it")})
 				return nil
 			})
+		if corrupt(err) { // the listings are damaged: List reads every agent then, and names those it cannot
+			clear(out)
+			err = nil
+		}
 		_, aside, _ := c.number("SELECT 1 FROM sqlite_schema WHERE name='orphans'")
 		if err != nil || !aside {
 			return err

@@ -302,6 +302,9 @@ func (h *house) lose(t *testing.T, path, page string, had map[int64]string) {
 	if err != nil && page != "log internal" && !(h.unnoted && page == "last log leaf") {
 		t.Errorf("%s lost: %v", page, err)
 	}
+	if _, err := s.Ailing(t.Context()); err != nil && page != "agents leaf" { // else nothing is listed
+		t.Errorf("%s lost: %v", page, err)
+	}
 	due := map[perdure.AgentID]bool{}
 	for l, err := range s.Due(t.Context(), time.Now()) {
 		if err != nil {
