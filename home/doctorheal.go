@@ -317,3 +317,28 @@ func (d *Doctor) births(ctx context.Context, s perdure.Store) error {
 	}
 	return nil
 }
+
+// sweeper is a store whose long bodies are files of their own.
+type sweeper interface {
+	Strays(ctx context.Context, remove bool) (size int64, err error)
+}
+
+var _ sweeper = (*sqlite.Store)(nil)
+
+// leftovers looks for bodies that nothing refers to, and has them removed when the store is mended.
+func (d *Doctor) leftovers(ctx context.Context, s perdure.Store) {
+	x, ok := s.(sweeper)
+	if !ok {
+		return
+	}
+	const text = "%s of bodies were left by something that was cut short"
+	size, err := x.Strays(ctx, d.Repair)
+	switch long := view.BytesText(size); {
+	case err != nil:
+		d.say("stray", Odd, "", "bodies that nothing refers to: %v", err)
+	case size > 0 && d.Repair:
+		d.say("stray", Well, "", text+": they are removed", long)
+	case size > 0:
+		d.say("stray", Odd, "perdure doctor --repair", text, long)
+	}
+}

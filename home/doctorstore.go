@@ -79,6 +79,7 @@ func (d *Doctor) inside(ctx context.Context, s perdure.Store, in *contents) erro
 	if err := d.births(ctx, s); err != nil {
 		return err
 	}
+	d.leftovers(ctx, s)
 	d.faults(s)
 	if err := in.list(ctx, s); err != nil {
 		return err

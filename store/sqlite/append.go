@@ -67,10 +67,7 @@ func (s *Store) PutAll(ctx context.Context, id perdure.AgentID, entries iter.Seq
 	if err == nil {
 		return nil
 	}
-	if len(st.blobs) > 0 && !errors.As(err, new(brokenError)) {
-		err = errors.Join(err, s.sweep(context.WithoutCancel(ctx), st.blobs))
-	}
-	return fmt.Errorf("put to agent %s: %w", id.Short(), err)
+	return fmt.Errorf("put to agent %s: %w", id.Short(), s.discard(ctx, err, st.blobs))
 }
 
 // scanAll is all that the store has of an agent.
@@ -192,10 +189,7 @@ func (s *Store) add(ctx context.Context, verb string, id perdure.AgentID, entrie
 	if err == nil {
 		return nil
 	}
-	if len(blobs) > 0 {
-		err = errors.Join(err, s.sweep(context.WithoutCancel(ctx), blobs))
-	}
-	return fmt.Errorf("%s agent %s: %w", verb, id.Short(), err)
+	return fmt.Errorf("%s agent %s: %w", verb, id.Short(), s.discard(ctx, err, blobs))
 }
 
 // fresh are the entries that the agent does not have yet. It refuses entries whose parents are missing. An entry on top

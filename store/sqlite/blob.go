@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
@@ -121,12 +122,14 @@ func (s *Store) readBlob(hash perdure.Hash, size int64) ([]byte, error) {
 	return body, nil
 }
 
+const refers = "SELECT cursor FROM blobs WHERE hash=? LIMIT 1"
+
 // sweep removes files of bodies that nothing refers to. Writers look for theirs under the same lock.
 func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 	return s.submit(ctx, &request{relaxed: true, apply: func(w *writer) error {
 		removed := false
 		for _, h := range hashes {
-			_, used, err := w.number("SELECT cursor FROM blobs WHERE hash=? LIMIT 1", h[:])
+			_, used, err := w.number(refers, h[:])
 			if err != nil {
 				return brokenError{err}
 			}
@@ -145,4 +148,58 @@ func (s *Store) sweep(ctx context.Context, hashes []perdure.Hash) error {
 		}
 		return synced(folderOf(w.path)) // or a power cut brings them back
 	}})
+}
+
+// discard removes those bodies of a write that nothing refers to, and returns what the write failed with, if it did.
+// After an error of the file it waits until that can be opened again, though not for long: the bodies may be what fills
+// the disk.
+func (s *Store) discard(ctx context.Context, failed error, hashes []perdure.Hash) error {
+	var err error
+	for begun := time.Now(); len(hashes) > 0; time.Sleep(firstReopen / 10) {
+		err = s.sweep(context.WithoutCancel(ctx), hashes)
+		if err == nil || failed == nil || s.usable(ctx) != nil || time.Since(begun) > 2*firstReopen {
+			break
+		}
+	}
+	if errors.Is(failed, err) { // it has been said
+		return failed
+	}
+	return errors.Join(failed, err)
+}
+
+// Strays is how many bytes of long bodies lie here that nothing refers to, left by what was cut short; remove has them
+// removed. What a live writer has just written is among them: it writes again what it does not find. Where something is
+// damaged there are none: an entry that cannot be read may refer to them.
+func (s *Store) Strays(ctx context.Context, remove bool) (size int64, err error) {
+	files, err := os.ReadDir(s.folder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	ill, aerr := s.Ailing(ctx)
+	if err = errors.Join(err, aerr); err != nil || len(ill) > 0 {
+		return 0, err
+	}
+	var strays []perdure.Hash
+	err = s.read(ctx, func(c *conn) error {
+		strays, size = strays[:0], 0 // what was read before may be void
+		for _, f := range files {
+			var h perdure.Hash
+			info, err := f.Info()
+			if err != nil || h.UnmarshalText([]byte(f.Name())) != nil {
+				continue // it is gone, or no body
+			}
+			_, used, err := c.number(refers, h[:])
+			if err != nil {
+				return err
+			}
+			if !used {
+				strays, size = append(strays, h), size+info.Size()
+			}
+		}
+		return nil
+	})
+	if err == nil && remove && len(strays) > 0 {
+		err = s.sweep(ctx, strays)
+	}
+	return size, err
 }

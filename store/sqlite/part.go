@@ -19,10 +19,7 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 		gone, err = w.replace(st, id, heads, d, entries)
 		return err
 	}})
-	if blobs := append(gone, st.blobs...); len(blobs) > 0 && !errors.As(err, new(brokenError)) {
-		err = errors.Join(err, s.sweep(context.WithoutCancel(ctx), blobs))
-	}
-	if err != nil {
+	if err = s.discard(ctx, err, append(gone, st.blobs...)); err != nil {
 		return fmt.Errorf("replace agent %s: %w", id.Short(), err)
 	}
 	return nil
