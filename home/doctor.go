@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -207,7 +208,11 @@ func (d *Doctor) folder() {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	if err != nil {
-		d.say("folder", Unwell, "give this user the right to write "+dir, "%v", err)
+		fix := "give this user the right to write " + dir
+		if errors.Is(err, syscall.EROFS) {
+			fix = "mount the disk of " + dir + " so that it can be written"
+		}
+		d.say("folder", Unwell, fix, "%v", err)
 		return
 	}
 	free, err := disk.Free(dir)

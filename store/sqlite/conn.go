@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/perdure/perdure/internal/disk"
 	engine "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -172,6 +174,19 @@ func busy(err error) bool {
 // corrupt reports whether a page that was read is damaged.
 func corrupt(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
 
+// fixed says that the file is on a disk that can only be read, which no right changes. The file is not opened for that:
+// to close it again would free the locks that others of this process have.
+func fixed(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".perdure-*")
+	if err == nil {
+		err = errors.Join(f.Close(), disk.Remove(f.Name()))
+	}
+	if errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	return nil
+}
+
 // explain says what an error of SQLite means for the store at path, and what to do.
 func explain(path string, err error) error {
 	if err == nil {
@@ -186,11 +201,12 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		if why := fixed(path); why != nil {
+			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
+		}
 		return fmt.Errorf("%s cannot be written: give this user the right to write it and its folder: %w", path, err)
 	case sqlite3.SQLITE_CANTOPEN:
-		if f, why := os.OpenFile(path, os.O_RDWR, 0); why == nil {
-			_ = f.Close() // it was only opened
-		} else if errors.Is(why, syscall.EROFS) {
+		if why := fixed(path); why != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
 		}
 		return fmt.Errorf("%s cannot be opened: look whether its folder exists and this user may write there: %w", path,
