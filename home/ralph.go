@@ -28,7 +28,7 @@ var lists = []string{"TASKS.md", "prd.json", "features.json"}
 type Ralph struct {
 	ralph.Loop
 	Process ralph.Process
-	Check   string // a command of a shell that finds out whether a task was done: exit code 0 says yes, 1 no, another that it could not tell
+	Check   string // a command of a shell that finds out whether a task was done: 0 says yes, 1 no, else it cannot tell
 	Commits bool   // what was done is committed, where the folder is a repository
 	Note    func(text string)
 }

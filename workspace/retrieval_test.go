@@ -163,8 +163,8 @@ func TestTheHeadingOfAConversationTakesNoPlaceOfATurn(t *testing.T) {
 	say := func(path, title string) {
 		t.Helper()
 		if _, err := r.Import(t.Context(), workspace.Foreign{Path: path, Kind: workspace.KindTranscript,
-			Text: "# " + title + "\n\n\n## user\n\nCaroline went to a pottery class.\n\n## assistant\n\nGood for Caroline!\n"},
-			nil, false); err != nil {
+			Text: "# " + title + "\n\n\n## user\n\nCaroline went to a pottery class.\n\n" +
+				"## assistant\n\nGood for Caroline!\n"}, nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -66,7 +66,8 @@ func Limited(output string, now time.Time) (until time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	output = output[max(0, place-200):]
-	for _, find := range []func(string, time.Time) time.Time{unixTime, afterTime, isoTime, dayTime, inDuration, hourTime} {
+	for _, find := range []func(string, time.Time) time.Time{unixTime, afterTime, isoTime, dayTime, inDuration,
+		hourTime} {
 		if t := find(output, now); t.After(now) && t.Sub(now) <= maxLimit {
 			return t, true
 		}

@@ -331,7 +331,7 @@ func (l *Loop) judge(ctx context.Context, t *tasks.Task, r *record, e Ended, res
 	}
 	was, err := l.look(ctx, t)
 	switch {
-	case err != nil && !errors.Is(err, ErrUnsure): // make exits with 2 if a test fails: the end is known, and it is no yes
+	case err != nil && !errors.Is(err, ErrUnsure): // make exits with 2 if a test fails: that is no yes
 		return err
 	case was:
 		return l.close(ctx, r, Done, "a look says that it was done", "", res)

@@ -66,8 +66,8 @@ func (l *Loop) doubt(ctx context.Context, r *record, res *Result) error {
 	was, err := l.look(ctx, &t)
 	switch {
 	case errors.Is(err, ErrUnsure):
-		return perdure.WithHint(err, "nobody knows how attempt "+strconv.Itoa(r.attempt)+" ended: have the look exit with 0 "+
-			"if it is done, and with 1 if it is not and may be begun again, as in --look 'make test || exit 1'")
+		return perdure.WithHint(err, "nobody knows how attempt "+strconv.Itoa(r.attempt)+" ended: have the look exit "+
+			"with 0 if it is done, and with 1 if it is not and may be begun again, as in --look 'make test || exit 1'")
 	case err != nil:
 		return err
 	case was:
