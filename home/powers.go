@@ -78,9 +78,10 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if p.Known, err = readSecrets(p.Secrets); err != nil && p.written["secrets"] != "" {
-		return nil, p.wrong("secrets", err)
-	} else if err != nil {
+	if p.Known, err = readSecrets(p.Secrets); err != nil {
+		if p.written["secrets"] != "" {
+			err = fmt.Errorf("%s: %w", p.about("secrets"), err)
+		}
 		return nil, err
 	}
 	if n.Guard, err = h.guardOf(ctx, p.Known, log, p.Advisors...); err != nil {

@@ -38,7 +38,9 @@ var washes = map[string]struct {
 	"by a fork": {
 		map[string]string{"lead": "READ  - sleep: {on: never}\n" + payTurn},
 		func(p *place) {
-			p.ok("fork", "lead", "--live", "--name", "again") // it goes on after the sleep
+			p.ok("fork", "lead", "--live", "--name", "again")
+			p.taintRun("again") // it waits for what the other waits for
+			p.ok("send", "again", "never")
 			p.taintRun("again")
 		},
 	},
