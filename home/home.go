@@ -171,7 +171,7 @@ func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err 
 	if n.Key, err = h.Signer(ctx); err != nil {
 		return nil, err
 	}
-	if n.State, err = h.Schemas(); err != nil {
+	if n.State, err = h.stateSchemas(); err != nil {
 		return nil, err
 	}
 	if n.Trust, err = h.Trust(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
@@ -40,6 +41,25 @@ func knownPolicies(h *Home) ([]*policy.Set, error) {
 		sets = append(sets, set)
 	}
 	return sets, nil
+}
+
+// seekPolicy looks for policies that came to a home after its node began, where those are kept that agents bring along.
+func (h *Home) seekPolicy() func(perdure.Hash) *policy.Set {
+	var found sync.Map // by hash
+	return func(of perdure.Hash) *policy.Set {
+		if set, ok := found.Load(of); ok {
+			return set.(*policy.Set)
+		}
+		if h.Dir == "" {
+			return nil
+		}
+		set, err := policy.LoadPaths(filepath.Join(h.Dir, PolicyDir, knownDir, of.Short()))
+		if err != nil || set.Hash() != of {
+			return nil // one that is not known denies
+		}
+		found.Store(of, set)
+		return set
+	}
 }
 
 // AuditPolicies is the policy of a home with every set that decisions may have been made under: each of the paths by

@@ -90,7 +90,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if n.Scopes, err = p.scopes(); err != nil {
 		return nil, err
 	}
-	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set, set.Hash(), log, 10*time.Minute
+	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set.Seek(h.seekPolicy()), set.Hash(), log, 10*time.Minute
 	if n.Seated, err = h.seated(); err != nil {
 		return nil, err
 	}

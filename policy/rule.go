@@ -81,7 +81,7 @@ func (s *Set) index() {
 // Counts reports whether answers about an agent rest on how often it called tools: see perdure.Policy.
 func (s *Set) Counts(a *perdure.Agent) bool {
 	return s.counts || slices.ContainsFunc(a.Fold().Charter.Policies, func(h perdure.Hash) bool {
-		own := s.known[h]
+		own := s.named(h)
 		return own != nil && own.counts
 	})
 }

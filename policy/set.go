@@ -22,7 +22,8 @@ type Set struct {
 	hash    perdure.Hash
 	texts   []string // of its files, in the order of the hash
 	known   map[perdure.Hash]*Set
-	counts  bool // a rule reads how often tools were called
+	seek    func(perdure.Hash) *Set // see Seek; nil: nothing is looked for
+	counts  bool                    // a rule reads how often tools were called
 }
 
 var (
@@ -134,6 +135,23 @@ func (s *Set) decide(f *value) perdure.Verdict {
 	return v
 }
 
+// Seek is s with a way to look for a policy that a charter names and s does not know: the home of a node that runs may
+// have got it since. Find returns nil if there is none. It is called by several goroutines at once, for each answer
+// about such an agent, so it keeps what it finds.
+func (s *Set) Seek(find func(perdure.Hash) *Set) *Set {
+	out := *s
+	out.seek = find
+	return &out
+}
+
+// named is a set that a charter names; nil: it is not known here.
+func (s *Set) named(h perdure.Hash) *Set {
+	if own := s.known[h]; own != nil || s.seek == nil {
+		return own
+	}
+	return s.seek(h)
+}
+
 // prefix marks the rules of a set that a charter named.
 func (s *Set) prefix() string { return s.hash.Short() + ":" }
 
@@ -156,7 +174,7 @@ func (s *Set) applicable(policies *value, arrival bool) ([]*Set, *perdure.Verdic
 			v := deny(ruleFacts, "facts: policies: "+err.Error())
 			return nil, &v
 		}
-		own := s.known[h]
+		own := s.named(h)
 		switch {
 		case h == s.hash, own == nil && arrival:
 		case own == nil:
@@ -173,7 +191,7 @@ func (s *Set) applicable(policies *value, arrival bool) ([]*Set, *perdure.Verdic
 func (s *Set) knows(policies *value) bool {
 	return !slices.ContainsFunc(policies.rec, func(p named) bool {
 		h, err := perdure.ParseHash(p.text)
-		return err != nil || h != s.hash && s.known[h] == nil
+		return err != nil || h != s.hash && s.named(h) == nil
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 // Tell implements perdure.Teller: the text of s or of a set it knows, as FromText reads it. There is none for a
 // built-in policy, which comes with this package.
 func (s *Set) Tell(hash perdure.Hash) perdure.Data {
-	set := s.known[hash]
+	set := s.named(hash)
 	if hash == s.hash {
 		set = s
 	}
