@@ -236,6 +236,9 @@ func (a *argument) check(name string, errs *[]error) {
 	switch {
 	case a.fields != nil && a.typ != nil:
 		*errs = append(*errs, fmt.Errorf("%s is used as %s and as a record", name, typeName(a.typ)))
+	case elementOf(elementOf(a.typ)) != nil:
+		*errs = append(*errs, fmt.Errorf("%s is used as %s: want a list of texts, numbers or truths", name,
+			typeName(a.typ)))
 	case a.fields == nil && a.typ == nil && a.read:
 		*errs = append(*errs, fmt.Errorf("%s: nothing says what type it is; compare it with a literal", name))
 	}

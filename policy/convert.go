@@ -167,7 +167,9 @@ func loose(v any, depth int) types.Value {
 	case []any:
 		values := make([]types.Value, len(v))
 		for i, e := range v {
-			values[i] = loose(e, depth+1)
+			if values[i] = loose(e, depth+1); !plainAlike(values[0], values[i]) {
+				return types.True
+			}
 		}
 		return types.NewSet(values...)
 	case map[string]any:
@@ -183,6 +185,23 @@ func loose(v any, depth int) types.Value {
 		return types.NewRecord(out)
 	}
 	return types.True
+}
+
+// plainAlike reports whether two values of a list are both texts, numbers or truths. No rule gets as far as a list of
+// others, and those may all have one hash: to make a set of them, Cedar compares each with all.
+func plainAlike(a, b types.Value) bool {
+	switch a.(type) {
+	case types.String:
+		_, ok := b.(types.String)
+		return ok
+	case types.Long:
+		_, ok := b.(types.Long)
+		return ok
+	case types.Boolean:
+		_, ok := b.(types.Boolean)
+		return ok
+	}
+	return false
 }
 
 // long is v as an integer, if it is a whole number.

@@ -24,7 +24,7 @@
 //
 // It fails closed. A fact that is missing or of another type than the schema says, an error or overflow in any rule, an
 // argument of another type than a rule compares it with, a key that a careless decoder would take for one a rule looks
-// at: each denies.
+// at: each denies. So do patterns held against texts so long that comparing them would keep a processor for minutes.
 //
 // # Own policies
 //

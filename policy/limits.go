@@ -14,6 +14,12 @@ const (
 	maxNesting = 64
 	// maxNodes bounds the parts of one rule's conditions: the cost of type-checking grows with their square.
 	maxNodes = 2000
+	// maxQuoted bounds a text in quotes, of a pattern too: people write a line or two. Cedar compares what is constant
+	// while it reads a rule, and the cost is the product of the lengths.
+	maxQuoted = 4 << 10
+	// maxCompared bounds the bytes that the patterns of one decision compare, at worst: some seconds of a processor.
+	// Nothing ends Cedar before it is through. A text of 1 MiB affords hundreds of patterns as people write them.
+	maxCompared int64 = 1 << 31
 	// maxQuorum bounds how many approvals a rule may ask for: more people than that never answer one question.
 	maxQuorum = 64
 	// maxStages bounds how often a rule lets a question go to more people.

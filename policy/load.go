@@ -160,6 +160,9 @@ func parseFile(f File) ([]*rule, error) {
 		return nil, &Fault{File: f.Name, Line: line, Column: 1,
 			What: fmt.Sprintf("brackets nest deeper than %d", maxNesting)}
 	}
+	if fault := tooMuch(f); fault != nil {
+		return nil, fault
+	}
 	list, err := cedar.NewPolicyListFromBytes(f.Name, f.Text)
 	if err != nil {
 		return nil, syntaxFault(f, err)
@@ -212,7 +215,7 @@ func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 		return r, append(wrong, fmt.Sprintf("%d parts: want at most %d; split it into several rules", n, maxNodes))
 	}
 	args, errs := checkPolicy(tree)
-	r.tree, r.args = tree, args
+	r.tree, r.args, r.likes = tree, args, likesOf(tree)
 	return r, append(wrong, plainly(errs)...)
 }
 

@@ -71,6 +71,14 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 		{"too nested", head + strings.Repeat("(", 100_000) + "true" + strings.Repeat(")", 100_000) + " };",
 			"test.cedar:3:1: brackets nest deeper than 64"},
 		{"too long", head + strings.Repeat("context.tainted && ", 5000) + "true };", "split it into several rules"},
+		{"too long a pattern", head + "context.args has p && context.args.p like \"*" + strings.Repeat("a", 50<<10) +
+			"\" };", "test.cedar:3:1: rule x: a text in quotes of more than 4096 bytes"},
+		{"too long a pattern, after quotes", "// isn't \" a text\n" + head + "context.tainted && \"\\\"\" like \"*" +
+			strings.Repeat("a", 5<<10) + "\" };", "test.cedar:4:1: rule x: a text in quotes"},
+		{"too long a list", head + "[" + strings.Repeat("1, ", 5000) + "1].isEmpty() };",
+			"test.cedar:3:1: rule x: more than 2000 parts"},
+		{"lists of lists", head + "context.args has l && context.args.l.contains([1, 2]) };",
+			"context.args.l is used as Set<Set<Long>>"},
 		{"too large", "//" + strings.Repeat(" ", 1<<20), "bytes: want at most"},
 		{"obligation on permit", "@id(\"x\") @obligation(\"approval:\") permit (principal, action, resource);",
 			"stands on a forbid"},

@@ -21,6 +21,9 @@ type question struct {
 	now       perdure.Time
 	approvals int64
 	contested bool // of an admit
+	facts     *value
+	text      int   // see longest
+	compared  int64 // see affords
 }
 
 // newQuestion holds facts against the schema. Every fact is checked; those that no rule of the sets reads are not
@@ -29,7 +32,7 @@ func newQuestion(f *value, sets []*Set) (*question, error) {
 	if v := f.field("version"); v.kind != isLong || v.num != factsVersion || len(f.rec) != 6 {
 		return nil, fmt.Errorf("want version %d with action, resource, agent, policies and context", factsVersion)
 	}
-	q := &question{action: f.field("action").text}
+	q := &question{action: f.field("action").text, facts: f}
 	want := contextShapes()[q.action]
 	if want == nil {
 		return nil, fmt.Errorf("action: no such action")

@@ -20,6 +20,7 @@ type rule struct {
 	tree       *ast.Policy
 	at         cedar.Position
 	args       *argument // the arguments it looks at; nil when it looks at none
+	likes      []likeness
 }
 
 // actionRules is the rules of a set that can apply to one action. A set has one for each action it has rules about.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -222,7 +223,9 @@ func (s *Set) answer(q *question, prefix string, local bool) perdure.Verdict {
 		}
 	}
 	if len(asks) > 0 && len(forbids) == 0 {
-		permitted, _ = rules.permits.match(q) // none has a fault: all have been asked
+		if permitted, fault = rules.permits.match(q); fault != nil { // of what they cost, at most
+			return fault.verdict(prefix)
+		}
 	}
 	switch {
 	case len(forbids) > 0:
@@ -312,6 +315,12 @@ func (f *fault) verdict(prefix string) perdure.Verdict {
 func (l *ruleList) match(q *question) ([]*rule, *fault) {
 	if len(l.rules) == 0 {
 		return nil, nil
+	}
+	for _, r := range l.rules {
+		if len(r.likes) > 0 && !q.affords(r) {
+			return nil, &fault{r, fmt.Sprintf("its patterns cannot be held against texts as long as these: one "+
+				"decision compares at most %d bytes", maxCompared)}
+		}
 	}
 	_, diag := cedar.Authorize(l, q, q.request)
 	if len(diag.Errors) > 0 {

@@ -1,0 +1,91 @@
+package policy_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/policy"
+)
+
+// likes is a set of n rules that hold a text of a call against a pattern each.
+func likes(t *testing.T, n int, arg, pattern string) *policy.Set {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(allText)
+	for i := range n {
+		fmt.Fprintf(&b, "@id(\"r%02d\") forbid (principal, action == Action::\"execute\", resource)\n", i)
+		fmt.Fprintf(&b, "when { context.args has %s && context.args.%s like %q };\n", arg, arg, pattern)
+	}
+	return parse(t, b.String())
+}
+
+// TestWhatADecisionComparesIsBounded: each place of a text is held against all of the pattern. What would be too much
+// is not asked at all, so that this test takes no time.
+func TestWhatADecisionComparesIsBounded(t *testing.T) {
+	long := strings.Repeat("a", 3<<20)
+	behind := "*" + strings.Repeat("a", 999) + "b"
+	call := func(s *policy.Set, arg, text string) perdure.Verdict {
+		f := policy.Sample("execute")
+		with(f, "args", map[string]any{arg: text})
+		return s.DecideFacts(f)
+	}
+	v := call(likes(t, 1, "path", behind), "path", long)
+	want := "rule r00: its patterns cannot be held against texts as long as these: one decision compares at most " +
+		"2147483648 bytes"
+	if v.Answer != perdure.Deny || !slices.Equal(v.Rules, []string{"policy.error", "r00"}) || v.Reason != want {
+		t.Errorf("a long pattern: got %s by %v: %q, want a denial by policy.error", v.Answer, v.Rules, v.Reason)
+	}
+	v = call(likes(t, 64, "path", "*"+strings.Repeat("a", 19)+"b*"), "path", long)
+	if v.Answer != perdure.Deny || !slices.Equal(v.Rules, []string{"policy.error", "r34"}) {
+		t.Errorf("many patterns: got %s by %v, want a denial by policy.error", v.Answer, v.Rules)
+	}
+
+	narrow := likes(t, 1, "path", behind)
+	f := policy.Sample("execute")
+	with(f, "args", map[string]any{"path": long})
+	f["policies"] = []any{narrow.Hash().String()}
+	v = permissive.Know(narrow).DecideFacts(f)
+	if rule := narrow.Hash().Short() + ":r00"; v.Answer != perdure.Deny || v.Rules[len(v.Rules)-1] != rule {
+		t.Errorf("a policy brought along: got %s by %v, want a denial by %s", v.Answer, v.Rules, rule)
+	}
+
+	for name, v := range map[string]perdure.Verdict{
+		"a pattern that is about the beginning": call(likes(t, 64, "path", behind[1:]+"*"), "path", long),
+		"a long text nobody looks at":           call(likes(t, 64, "path", behind), "content", long),
+		"patterns as people write them":         call(likes(t, 20, "path", "*/private/*.key"), "path", long),
+	} {
+		if v.Answer != perdure.Allow {
+			t.Errorf("%s: got %s by %v, want it allowed", name, v.Answer, v.Rules)
+		}
+	}
+}
+
+// TestWhatADecisionComparesOfTheAgentIsBounded: a label is no argument, and its name may be one.
+func TestWhatADecisionComparesOfTheAgentIsBounded(t *testing.T) {
+	s := parse(t, allText+`@id("label") forbid (principal, action, resource)
+		when { principal.hasTag("a") && principal.getTag("a") like "*`+strings.Repeat("a", 999)+`b" };`)
+	f := policy.Sample("sleep")
+	f["agent"].(map[string]any)["labels"] = map[string]any{"a": strings.Repeat("a", 3<<20)}
+	if v := s.DecideFacts(f); !slices.Equal(v.Rules, []string{"policy.error", "label"}) {
+		t.Errorf("got %s by %v, want a denial by policy.error", v.Answer, v.Rules)
+	}
+}
+
+// TestListsOfListsAreNotCompared: to Cedar all of these lists have one hash, and each would be compared with all
+// others, before the rule could say that it wants texts.
+func TestListsOfListsAreNotCompared(t *testing.T) {
+	s := parse(t, allText+`@id("list") forbid (principal, action == Action::"execute", resource)
+		when { context.args has list && context.args.list.contains("x") };`)
+	var list []any
+	for i := range int64(20_000) {
+		list = append(list, []any{i, 40_000 - i})
+	}
+	f := policy.Sample("execute")
+	with(f, "args", map[string]any{"list": list})
+	if v := s.DecideFacts(f); !slices.Equal(v.Rules, []string{"policy.args", "list"}) {
+		t.Errorf("got %s by %v, want a denial by policy.args", v.Answer, v.Rules)
+	}
+}
