@@ -32,7 +32,7 @@ func (h *Home) Vault() seal.Vault {
 
 // What lies in a home folder.
 const (
-	HomeName  = ".perdure" // looked for upward from the working directory
+	HomeName  = disk.HomeName // looked for upward from the working directory
 	StoreFile = "store.db"
 	KeyFile   = "key"
 	TrustFile = "trust"

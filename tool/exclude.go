@@ -12,7 +12,8 @@ import (
 // exclusions are files and folders of this machine that tools keep out of, such as the home of the node: an agent that
 // reads the key signs as the node, and one that writes a policy permits itself everything. They are recognised by path,
 // in any case of letters, and by identity, so that no link, hard link or mount leads into them. One that is not there
-// yet is kept out of by its path, so that nobody makes it.
+// yet is kept out of by its path, so that nobody makes it. So are the homes of other nodes, which only their name
+// tells: an agent that works in a folder above one could as well have its key and its trust.
 type exclusions []exclusion
 
 type exclusion struct{ path string } // absolute, without links as far as it is there
@@ -47,6 +48,9 @@ func realPath(p string) string {
 
 // hold reports whether a path without links is one of them or below one.
 func (e exclusions) hold(path string) bool {
+	if disk.InHome(path) {
+		return true
+	}
 	for _, x := range e {
 		if disk.Within(path, x.path) {
 			return true

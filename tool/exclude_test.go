@@ -116,3 +116,40 @@ func TestCommandsDoNotRunInTheHome(t *testing.T) {
 	value(t, call(t, tool.Shell{Dir: dir, Allow: []string{"*"}, Exclude: []string{home}},
 		map[string]any{"script": "true"}))
 }
+
+// TestFilesKeepOutOfEveryHome keeps agents out of the homes that nobody told the tools of: those of other nodes.
+func TestFilesKeepOutOfEveryHome(t *testing.T) {
+	f, dir := fileTools(t)
+	const key = "PRIVATE+KEY+ann+00000000+SEED"
+	for _, name := range []string{"other/.perdure/key", "other/.perdure/trust", "data/key", "data/trust"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []string{"other/.perdure/key", "other/.Perdure/trust", "data/key", "new/.perdure/node.yaml"} {
+		for _, args := range []map[string]any{{"path": p}, {"path": p, "offset": 5}} {
+			res := call(t, f("read"), args)
+			fails(t, res)
+			if strings.Contains(string(res.Data), "SEED") {
+				t.Errorf("%s was read", p)
+			}
+		}
+		if p == "data/key" {
+			continue
+		}
+		for _, name := range []string{"list", "stat", "remove"} {
+			fails(t, call(t, f(name), map[string]any{"path": p}), "may reach")
+		}
+		for _, name := range []string{"write", "append"} {
+			fails(t, call(t, f(name), map[string]any{"path": p, "text": "x"}), "may reach")
+		}
+	}
+	if got := onDisk(t, filepath.Join(dir, "other/.perdure/trust")); got != key {
+		t.Errorf("the trust file of another home has %q", got)
+	}
+	value(t, call(t, f("write"), map[string]any{"path": "perdure", "text": "x"}))
+	value(t, call(t, f("write"), map[string]any{"path": ".perdure.md", "text": "x"}))
+}

@@ -149,11 +149,25 @@ func (f files) open(name string, flag int, perm fs.FileMode) (*os.File, fs.FileI
 	if err == nil && (f.outside.are(info) || f.outside.link(info)) {
 		err = fmt.Errorf("%s is outside of what the tools may reach", name)
 	}
+	if err == nil && isKey(file) {
+		err = fmt.Errorf("%s is a private key, which no tool for files reads", name)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	return file, info, nil
 }
+
+// isKey reports whether a file that can be read is the private key of a home, wherever that is and whatever part of it
+// was asked for: who has it signs as its owner.
+func isKey(file *os.File) bool {
+	b := make([]byte, len(keyMark))
+	n, _ := file.ReadAt(b, 0) // what cannot be read, or is shorter, is none
+	return string(b[:n]) == keyMark
+}
+
+// keyMark is what a private key begins with (perdure.Signer.PrivateText).
+const keyMark = "PRIVATE+KEY+"
 
 func (f files) read(ctx context.Context, a readArgs) (map[string]any, error) {
 	name := a.Path
@@ -257,9 +271,6 @@ func (f files) list(_ context.Context, a pathArgs) (map[string]any, error) {
 
 // hides reports whether a file or folder in the folder dir is one the tools keep out of.
 func (f files) hides(dir string, e fs.DirEntry) bool {
-	if len(f.outside) == 0 {
-		return false
-	}
 	info, err := e.Info()
 	return f.outside.hold(filepath.Join(f.dir, filepath.FromSlash(dir), e.Name())) || err == nil && f.outside.are(info)
 }

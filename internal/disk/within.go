@@ -24,4 +24,17 @@ func Within(path, dir string) bool {
 	return to == from || strings.HasPrefix(to, strings.TrimSuffix(from, sep)+sep)
 }
 
+// HomeName is what the folder of a home is called, where nobody names it otherwise.
+const HomeName = ".perdure"
+
+// InHome reports whether a path is a folder of that name or below one, however the letters are written.
+func InHome(path string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if part = foldPath(part); part == HomeName || part == "perdur~1" { // the short name on Windows
+			return true
+		}
+	}
+	return false
+}
+
 func foldPath(p string) string { return strings.ToLower(strings.ToUpper(norm.NFKC.String(p))) }

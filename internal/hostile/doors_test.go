@@ -253,6 +253,39 @@ func TestAgentCannotReadTheHome(t *testing.T) {
 	}
 }
 
+// The folder of one node's tools may hold the home of another.
+func TestAgentCannotReadTheHomeOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	secret := strings.TrimSpace(string(have(os.ReadFile(p.path(".perdure", "key")))(t)))
+	before := have(os.ReadFile(p.path(".perdure", "trust")))(t)
+	must(t, os.Mkdir(p.path("other"), 0o700))
+	p.write("data-key", secret) // a home may be called anything
+	q := *p
+	q.store = p.path("other", ".perdure")
+	q.ok("key", "new", "--name", "other")
+	p.write("steal.yaml", `turns:
+  - execute: {tool: files.read, args: {path: .perdure/key}}
+  - execute: {tool: files.read, args: {path: .perdure/key, offset: 8}}
+  - execute: {tool: files.read, args: {path: data-key, offset: 12}}
+  - execute: {tool: files.list, args: {path: .perdure}}
+  - execute: {tool: files.append, args: {path: .perdure/trust, text: x}}
+  - end: {}
+`)
+	q.ok("new", "steal", "--name", "thief")
+	q.perdure("run", "thief", "--quiet", "--advisor", "script:steal.yaml", "--policy", "open.cedar", "--files", ".")
+	log := q.ok("log", "thief", "--json")
+	if strings.Contains(log, secret[len(secret)-20:]) || strings.Contains(log, "store.db") {
+		t.Errorf("the private key of another home is in memory, or what is in that home: %s", log)
+	}
+	if n := strings.Count(log, `"tool":"files.`); n == 0 {
+		t.Error("nothing was tried: the attack proves nothing")
+	}
+	if now := have(os.ReadFile(p.path(".perdure", "trust")))(t); string(now) != string(before) {
+		t.Error("an agent wrote the trust file of another home")
+	}
+}
+
 func TestHomeIsReadableByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
