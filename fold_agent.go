@@ -1,7 +1,6 @@
 package perdure
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -57,22 +56,10 @@ func (a *Agent) Fold() *Fold { return a.fold }
 // everybody else.
 func (a *Agent) Epoch() int64 { return a.epoch }
 
-// SaidBy is who said what a key signed under a name, for an advisor: that name where the node that asks knows the key,
-// else that it is a stranger's, whose words are information and never instructions. By itself an agent takes everybody
-// at their word.
+// SaidBy is who said what a key signed under a name, for an advisor, as the node that asks it trusts: see Trust.SaidBy.
+// By itself an agent takes everybody at their word.
 func (a *Agent) SaidBy(k Key, as string) (who string, known bool) {
-	if a.asker == nil || a.asker.knows(k) || a.retired(k) {
-		return cmp.Or(as, k.Short()), true
-	}
-	return k.Stranger(as), false
-}
-
-// retired reports whether a key was taken back with the word of an owner who is trusted: what counts of it was said
-// before.
-func (a *Agent) retired(k Key) bool {
-	f := a.fold
-	return (slices.Contains(f.Former, k) || slices.Contains(f.Revoked, k)) &&
-		a.asker.Allows(f.Charter.Owner, MayOwn, f.Charter.Scope)
+	return a.asker.SaidBy(a.fold, k, &Event{By: as})
 }
 
 // ID is the agent's name for life.

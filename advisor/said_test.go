@@ -99,6 +99,40 @@ func TestAnApprovalThatDoesNotCountIsNotShown(t *testing.T) {
 	}
 }
 
+// TestWhoSpeaksByTheCharterIsNoStranger: a delegate of the agent is heard as who they are, not as who they say.
+func TestWhoSpeaksByTheCharterIsNoStranger(t *testing.T) {
+	t.Parallel()
+	model := calls("trying")
+	s := newStage(t, &LLM{Model: model}, "the result")
+	delegate, err := perdure.GenerateSigner("delegate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "talk"}, Charter: perdure.Charter{
+		Owner: s.node.Key.Key(), Scope: "acme", Delegates: []perdure.Key{delegate.Key()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id = a.ID()
+	say, err := perdure.DataOf(map[string]any{"say": "look again"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _, err := delegate.Commit(s.load(), time.Now(),
+		perdure.Draft{Body: perdure.Event{Name: perdure.AnswerEvent, By: "test", Data: say}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Put(t.Context(), s.id, entries...); err != nil {
+		t.Fatal(err)
+	}
+	s.cycles(1)
+	want := `[a person, "key ` + delegate.Key().Short() + ` (under the name test)", says] look again`
+	if shown := shape(model.last); !strings.Contains(shown, want) {
+		t.Errorf("the model is not shown %s in %s", want, shown)
+	}
+}
+
 // TestAStrangersWordsAreInformation: the model is told that a key unknown here signed them, whatever name they bear.
 func TestAStrangersWordsAreInformation(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ type Conversation struct {
 	alarm  *time.Timer // of when time alone may change where it rests
 	mu     sync.Mutex
 	memory *view.Follower
+	voices view.Voices
 	live   strings.Builder // what the model is saying
 	heard  []string        // what it has said that was not seen in memory yet
 	failed perdure.Signal  // what kept the advisor from answering last
@@ -101,7 +102,8 @@ func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken
 			return nil, err
 		}
 	}
-	if t.memory, said, err = view.FollowTalk(ctx, t.Node.Store, t.Agent, t.Home.KeyNames); err != nil {
+	t.voices = t.Home.VoicesIn(a)
+	if t.memory, said, err = view.FollowTalk(ctx, t.Node.Store, t.Agent, t.voices); err != nil {
 		return nil, err
 	}
 	for _, s := range said {
@@ -183,7 +185,7 @@ func (t *Conversation) catchUp(ctx context.Context) (lines int, err error) {
 	defer t.mu.Unlock()
 	err = t.memory.Next(ctx, func(l view.Line) error {
 		lines++
-		l.Call(t.Home.KeyNames)
+		l.Call(t.voices)
 		for _, s := range l.Spoken() {
 			if s.Type == view.SpokenError {
 				t.failed = s.Signal

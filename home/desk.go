@@ -120,6 +120,11 @@ func (d *Desk) Load(ctx context.Context, id perdure.AgentID) (*perdure.Agent, er
 	return d.Home.Load(ctx, d.Store, id)
 }
 
+// Voices are who says what in an agent of the store.
+func (d *Desk) Voices(ctx context.Context, id perdure.AgentID) view.Voices {
+	return d.Home.Voices(func() (*perdure.Agent, error) { return d.Load(ctx, id) })
+}
+
 // noteNamesake tells whoever made an agent that it cannot be named by its name because others have it, too. Of agents
 // that are not shown to the visitor, nothing is said.
 func (d *Desk) noteNamesake(ctx context.Context, v *Visitor, id perdure.AgentID, name string) {

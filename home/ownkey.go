@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/keyfile"
+	"github.com/perdure/perdure/view"
 )
 
 // ownTrust is a trust file together with the key of the home.
@@ -204,6 +205,22 @@ func keyName() string {
 		name += "-user"
 	}
 	return name
+}
+
+// Voices are who says what in an agent, as this home trusts at that time: see view.VoicesOf.
+func (h *Home) Voices(load func() (*perdure.Agent, error)) view.Voices {
+	return view.VoicesOf(load, func() *perdure.Trust {
+		t, err := h.Trust()
+		if err != nil {
+			return perdure.NewTrust()
+		}
+		return t
+	})
+}
+
+// VoicesIn are the voices in an agent that is at hand.
+func (h *Home) VoicesIn(a *perdure.Agent) view.Voices {
+	return h.Voices(func() (*perdure.Agent, error) { return a, nil })
 }
 
 // KeyNames are the names of the keys this home knows; empty for one it has no name for.

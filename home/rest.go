@@ -45,7 +45,8 @@ func (t *Conversation) Rest(ctx context.Context) (r *Rest, ended bool, err error
 		return nil, false, err
 	}
 	if r.ended {
-		t.To.Tell(view.Called(r.Now) + " " + view.EndText(r.Now.Fold().Ended, view.EndedBy(r.Now, t.Home.KeyNames())))
+		by := view.EndedBy(r.Now, t.Home.VoicesIn(r.Now))
+		t.To.Tell(view.Called(r.Now) + " " + view.EndText(r.Now.Fold().Ended, by))
 		return nil, true, nil
 	}
 	if t.alarm != nil {

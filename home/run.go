@@ -50,7 +50,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	r := &Ran{id, f.Intent.Name, "", view.Why(idle), idle.Until, idle.Person, idle.Needs, trust.Ended(a), idle.Reasons,
 		a, idle, nil, trust.SpeaksFor(f, h.nodeKey()), h.addAdvisor(), ""}
 	if r.Ended != nil {
-		r.by = view.EndedBy(a, h.KeyNames())
+		r.by = view.EndedBy(a, h.VoicesIn(a))
 	}
 	if q, asks := f.Question(now); asks {
 		r.Person, r.Why, r.Reasons = true, "asks: "+q.Text, nil

@@ -64,7 +64,7 @@ func (s *Server) about(ctx context.Context, x *sdk.RequestExtra, arg string) (st
 	if err != nil {
 		return "", err
 	}
-	said, more, err := s.lines(ctx, p, promptLines, s.Home.KeyNames())
+	said, more, err := s.lines(ctx, p, promptLines)
 	if err != nil {
 		return "", err
 	}

@@ -107,11 +107,11 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 		}
 		return string(view.EscapeJSON(b.Bytes())), nil
 	case "transcript":
-		names := s.Home.KeyNames()
-		said, more, err := s.lines(ctx, p, maxLines, names)
+		said, more, err := s.lines(ctx, p, maxLines)
 		return cutHead(more) + transcript(said), err
 	}
 	lines, more, err := view.LinesAt(ctx, s.Store, p.Agent, p.Entry, maxLines)
+	voices := s.Home.VoicesIn(p.Agent)
 	var b strings.Builder
 	b.WriteString(cutHead(more))
 	for i := range lines {
@@ -119,7 +119,7 @@ func (s *Server) text(ctx context.Context, p *home.Point, part string) (string, 
 		if l.IsDocument() {
 			continue // who may read it is another question: see document_read
 		}
-		l.Call(s.Home.KeyNames)
+		l.Call(voices)
 		fmt.Fprintf(&b, "%d %s %s", l.Seq, l.Time, l.Kind)
 		if l.Signal != 0 {
 			fmt.Fprintf(&b, " %s", l.Signal)
@@ -138,10 +138,9 @@ func cutHead(more bool) string {
 }
 
 // lines is the end of the conversation with an agent, and whether there is more before it.
-func (s *Server) lines(ctx context.Context, p *home.Point, last int, names map[perdure.Key]string) (all []view.Said,
-	more bool, err error) {
+func (s *Server) lines(ctx context.Context, p *home.Point, last int) (all []view.Said, more bool, err error) {
 	lines, _, err := view.LinesAt(ctx, s.Store, p.Agent, p.Entry, maxLines)
-	heard := view.Transcriber{Names: names}
+	heard := view.Transcriber{Voices: s.Home.VoicesIn(p.Agent)}
 	for _, l := range lines {
 		if said, ok := heard.Said(l); ok {
 			all = append(all, said)

@@ -99,9 +99,8 @@ func (s *Server) show(ctx context.Context, req *sdk.CallToolRequest, in showIn) 
 	if err != nil {
 		return nil, nil, err
 	}
-	names := s.Home.KeyNames()
 	out := s.shown(&v, now)
-	lines, _, err := s.lines(ctx, p, in.Last, names)
+	lines, _, err := s.lines(ctx, p, in.Last)
 	for _, one := range lines {
 		out.Recent = append(out.Recent, recentOut{one.Seq, one.Time.String(), one.Who, saidHead(&one),
 			view.Cut(one.Text, maxSaid)})

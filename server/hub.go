@@ -383,9 +383,10 @@ type scribe struct {
 }
 
 type known struct {
-	told  *view.Narrator
-	name  string
-	whole bool // the narrator was shown what was there before
+	told   *view.Narrator
+	name   string
+	voices view.Voices
+	whole  bool // the narrator was shown what was there before
 }
 
 // begin has the scribe go on with what is known of an agent; nil: nothing yet.
@@ -397,9 +398,11 @@ func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narra
 	if told == nil {
 		k.told = view.Narrate()
 	}
-	if a, err := s.desk.Load(ctx, id); err == nil {
+	a, err := s.desk.Load(ctx, id)
+	if err == nil {
 		k.name = a.Fold().Intent.Name
 	}
+	k.voices = s.desk.Home.Voices(func() (*perdure.Agent, error) { return a, err })
 	s.known[id] = k
 	return k
 }
@@ -418,7 +421,7 @@ func (s *scribe) frame(ctx context.Context, feed perdure.Hash, behind view.Place
 		}
 	}
 	one := k.told.Line(item.Entry)
-	one.Call(s.desk.Home.KeyNames)
+	one.Call(k.voices)
 	f := frame{place: behind, agent: id, notes: one.IsDocument()}
 	f.text = written(position(feed, behind), "entry", view.AgentLine{Agent: id, Name: k.name, Line: one})
 	one.Body, one.Act = nil, nil

@@ -341,8 +341,9 @@ func (l *lines) recent(ctx context.Context, d *home.Desk, id perdure.AgentID, fe
 		}
 	}
 	l.Entries = []line{}
+	voices := d.Voices(ctx, id)
 	for _, one := range found {
-		one.Call(d.Home.KeyNames)
+		one.Call(voices)
 		l.Entries = append(l.Entries, line{Line: one})
 	}
 	l.Position = position(feed, w.Place())
@@ -368,7 +369,7 @@ func (l *lines) after(ctx context.Context, d *home.Desk, id perdure.AgentID, fee
 		}
 	}
 	l.Entries, l.Position = []line{}, position(feed, w.Place())
-	enough := errors.New("enough")
+	enough, voices := errors.New("enough"), d.Voices(ctx, id)
 	size := int64(0)
 	err := w.Next(ctx, func(one view.Line) error {
 		if len(l.Entries) == in.Limit || len(l.Entries) > 0 && size+one.Size > maxPage {
@@ -376,7 +377,7 @@ func (l *lines) after(ctx context.Context, d *home.Desk, id perdure.AgentID, fee
 			return enough
 		}
 		if l.Position = position(feed, w.Place()); fits(one) {
-			one.Call(d.Home.KeyNames)
+			one.Call(voices)
 			l.Entries = append(l.Entries, line{l.Position, one})
 			size += one.Size
 		}
@@ -404,7 +405,7 @@ func (s *Server) transcript(ctx context.Context, v *home.Visitor, in *struct {
 		Said   []view.Said `json:"said"`
 		Before bool        `json:"before,omitempty"`
 	}{[]view.Said{}, more}
-	t := view.Transcriber{Names: s.Desk.Home.KeyNames()}
+	t := view.Transcriber{Voices: s.Desk.Home.VoicesIn(p.Agent)}
 	for _, one := range lines {
 		if said, ok := t.Said(one); ok {
 			out.Said = append(out.Said, said)

@@ -207,7 +207,7 @@ func (r *reader) recent(ctx context.Context, last int) error {
 	var past [][]byte
 	size := 0
 	for _, one := range slices.Backward(lines) { // as many of the last as fit a page
-		one.Call(r.s.Desk.Home.KeyNames)
+		one.Call(k.voices)
 		text := written("", "entry", view.AgentLine{Agent: r.topic.id, Name: k.name, Line: one})
 		if size += len(text); size > maxPage && len(past) > 0 {
 			break

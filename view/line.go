@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -141,15 +142,48 @@ func (l *Line) IsDocument() bool {
 	return is
 }
 
-// Call names whoever voted by the name that this home has for their key. A vote counts for the key that signed it; the
-// name written in it is only what its author called themselves, and may be somebody else's. So it is of everything else
-// that somebody says whose key is not known here. Without names it does nothing.
-func (l *Line) Call(names func() map[perdure.Key]string) {
+// Voices says who said what a key signed in an agent, as people here know them: see perdure.Trust.SaidBy. Nil takes
+// everybody at their word.
+type Voices func(k perdure.Key, ev *perdure.Event) (who string)
+
+// VoicesIn are the voices in an agent for who trusts so.
+func VoicesIn(f *perdure.Fold, t *perdure.Trust) Voices {
+	return func(k perdure.Key, ev *perdure.Event) string {
+		who, _ := t.SaidBy(f, k, ev)
+		return who
+	}
+}
+
+// VoicesOf are those in an agent for who trusts so at that time. The agent is loaded once, and only if somebody speaks
+// who is not trusted to own everything; of one that cannot be loaded nobody knows whose it is.
+func VoicesOf(load func() (*perdure.Agent, error), trust func() *perdure.Trust) Voices {
+	load = sync.OnceValues(load)
+	return func(k perdure.Key, ev *perdure.Event) string {
+		t, f := trust(), (*perdure.Fold)(nil)
+		if !t.Allows(k, perdure.MayOwn, perdure.AnyScope) {
+			if a, err := load(); err == nil {
+				f = a.Fold()
+			}
+		}
+		return VoicesIn(f, t)(k, ev)
+	}
+}
+
+func (v Voices) by(k perdure.Key, ev *perdure.Event) string {
+	if v == nil {
+		return VoicesIn(nil, nil)(k, ev)
+	}
+	return v(k, ev)
+}
+
+// Call names whoever said something as people here know them, if the name written in it is only what its author calls
+// themselves, and may be somebody else's. Without voices it does nothing.
+func (l *Line) Call(voices Voices) {
 	ev, ok := l.Body.(perdure.Event)
-	if !ok || names == nil {
+	if !ok || voices == nil {
 		return
 	}
-	by := saidBy(names(), l.Origin, &ev)
+	by := voices(l.Origin, &ev)
 	_, vote := ev.Notice.(perdure.Approval)
 	if !vote && (ev.By == "" || by == ev.By) {
 		return
@@ -162,34 +196,6 @@ func (l *Line) Call(names func() map[perdure.Key]string) {
 	default:
 		l.What = EventText(&ev)
 	}
-}
-
-// saidBy is who said something: of a vote, who signed it; else what they call themselves, if their key is known here.
-func saidBy(names map[perdure.Key]string, k perdure.Key, ev *perdure.Event) string {
-	if _, vote := ev.Notice.(perdure.Approval); vote {
-		return signedAs(names, k, ev.By)
-	}
-	if _, known := names[k]; known || names == nil {
-		return cmp.Or(ev.By, nameOf(names, k))
-	}
-	return k.Stranger(ev.By)
-}
-
-// signedAs is who signed what bears a name: what the key is called here, and that name only if it is another.
-func signedAs(names map[perdure.Key]string, k perdure.Key, as string) string {
-	is := names[k]
-	for other, name := range names {
-		if is == "" && as != "" && name == as && other != k {
-			is = "key " + k.Short()
-		}
-	}
-	switch {
-	case is == "":
-		return cmp.Or(as, k.Short())
-	case as == "" || as == is:
-		return is
-	}
-	return is + " (under the name " + as + ")"
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only

@@ -225,10 +225,10 @@ func (d *described) find(memory iter.Seq2[*perdure.Entry, error]) error {
 // askedBy has people told whose word it is why they are asked, unless that is somebody trusted here to own the agent:
 // whoever may write its decisions can put down any reason, rule and class, and the policy here may ask for other ones.
 func (w *Wait) askedBy(k perdure.Key) {
-	if w.trust == nil || w.trust.Allows(k, perdure.MayOwn, w.scope) {
+	if w.trust == nil || w.trust.Allows(k, perdure.MayOwn, w.fold.Charter.Scope) {
 		return
 	}
-	who := k.Stranger("")
+	who := VoicesIn(w.fold, w.trust)(k, new(perdure.Event))
 	if name := w.trust.Names()[k]; name != "" {
 		who = name + " (" + k.Short() + ")"
 	}

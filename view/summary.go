@@ -180,7 +180,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 		Heads: a.Heads(), Diverged: a.Diverged(), Names: names, Tools: f.Tools, Stranger: t.Counts(a) != nil,
 	}
 	if v.Ended != nil {
-		v.EndedBy = EndedBy(a, names)
+		v.EndedBy = EndedBy(a, VoicesIn(f, t))
 	}
 	for _, c := range f.Children {
 		v.Children = append(v.Children, child{ChildInfo: c})
@@ -268,10 +268,10 @@ func (v *Summary) WhyText(now time.Time) string {
 }
 
 // EndedBy is who ended an agent from outside, as this home calls them; empty: it ended by itself, or that is long ago.
-func EndedBy(a *perdure.Agent, names map[perdure.Key]string) string {
+func EndedBy(a *perdure.Agent, voices Voices) string {
 	for e := range a.Counting() {
 		if ev, ok := e.Content().(perdure.Event); ok && e.Name == a.Fold().Ended.Entry {
-			return saidBy(names, e.Origin, &ev)
+			return voices.by(e.Origin, &ev)
 		}
 	}
 	return ""

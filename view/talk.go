@@ -152,7 +152,7 @@ const spokenLines = 200
 
 // FollowTalk is a follower that stands at the end of a memory, and what was said before it, as far as its last entries
 // go back.
-func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, names func() map[perdure.Key]string) (
+func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, voices Voices) (
 	*Follower, []Spoken, error) {
 	w, lines, err := FollowRecent(ctx, s, id, spokenLines, Fitting(func(l Line) bool { return len(l.Spoken()) > 0 }))
 	if err != nil {
@@ -160,7 +160,7 @@ func FollowTalk(ctx context.Context, s perdure.Store, id perdure.AgentID, names 
 	}
 	var all []Spoken
 	for i := range lines {
-		lines[i].Call(names)
+		lines[i].Call(voices)
 		all = append(all, lines[i].Spoken()...)
 	}
 	return w, all, nil

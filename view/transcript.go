@@ -39,9 +39,10 @@ type Said struct {
 	Sent
 }
 
-// Transcriber turns the lines of a memory, in their order, into a conversation. The zero Transcriber knows no names.
+// Transcriber turns the lines of a memory, in their order, into a conversation. The zero Transcriber takes everybody at
+// their word.
 type Transcriber struct {
-	Names map[perdure.Key]string
+	Voices Voices
 
 	last, by string // what an advisor said last, and which
 }
@@ -49,7 +50,7 @@ type Transcriber struct {
 // Said is what a line says in a conversation; ok is false for what only the runtime has to know, and for what was just
 // said.
 func (t *Transcriber) Said(l Line) (s Said, ok bool) {
-	s, ok = transcribe(l, t.Names)
+	s, ok = transcribe(l, t.Voices)
 	if _, advice := l.Body.(perdure.Advice); advice {
 		t.last, t.by = s.Text, s.Who
 		return s, ok
@@ -77,11 +78,11 @@ func answers(act perdure.Action) bool {
 	})
 }
 
-func transcribe(l Line, names map[perdure.Key]string) (s Said, ok bool) {
+func transcribe(l Line, voices Voices) (s Said, ok bool) {
 	s = Said{Seq: l.Seq, Entry: l.Entry, Time: l.Time, Tool: l.Tool, Signal: l.Signal, Who: "agent"}
 	switch b := l.Body.(type) {
 	case perdure.Genesis:
-		s.Who, s.What, s.Text = nameOf(names, l.Origin), SaidGoal, b.Intent.Goal
+		s.Who, s.What, s.Text = voices.by(l.Origin, &perdure.Event{}), SaidGoal, b.Intent.Goal
 		if b.Intent.Inputs != nil {
 			s.Text += "\n" + DataText(b.Intent.Inputs)
 		}
@@ -100,7 +101,7 @@ func transcribe(l Line, names map[perdure.Key]string) (s Said, ok bool) {
 		s.Who, s.What = cmp.Or(l.Tool, "agent"), SaidResult
 		s.Text = cmp.Or(b.Note, AnswerText(b.Result))
 	case perdure.Event:
-		return s, s.told(&b, l, names)
+		return s, s.told(&b, l, voices)
 	default:
 		return s, false
 	}
@@ -148,8 +149,8 @@ func because(b *perdure.Decision) string {
 }
 
 // told is what an event says; false for what only the runtime has to know.
-func (s *Said) told(b *perdure.Event, l Line, names map[perdure.Key]string) bool {
-	s.Who = saidBy(names, l.Origin, b)
+func (s *Said) told(b *perdure.Event, l Line, voices Voices) bool {
+	s.Who = voices.by(l.Origin, b)
 	switch n := b.Notice.(type) {
 	case nil:
 		text, plain := plainText(b.Data)

@@ -78,8 +78,8 @@ type Wait struct {
 
 	vault seal.Vault // opens what is sealed in the action; nil: it is not opened
 
-	trust *perdure.Trust // tells whose word the decision that asks is, of an agent in scope; nil: nobody asks
-	scope string
+	trust *perdure.Trust // tells whose word the decision that asks is, of an agent; nil: nobody asks
+	fold  *perdure.Fold
 }
 
 // Unseal has people see opened what is sealed in the action that they are asked about, as the tool will. Programs are
@@ -516,7 +516,7 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 		Why:  q.Verdict.Reason, Asked: t.Asked(f, q), Quorum: quorum, Approved: t.Approved(f, q, now),
 		Stage: q.Stage, Since: q.Since, Expires: q.Verdict.Expires,
 		Rules: q.Verdict.Rules, Policy: q.Verdict.Policy, Answer: fmt.Sprintf("perdure approve %s %s", name, q.Digest),
-		trust: t, scope: f.Charter.Scope}
+		trust: t, fold: f}
 	for _, v := range q.Votes {
 		if v.Approve && v.Expires != 0 && !now.Before(v.Expires.Go()) {
 			w.Expired = fmt.Sprintf("the approval of %s expired %s", voter(t, v.Origin), v.Expires.Go().Local().Format(

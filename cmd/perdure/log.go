@@ -40,7 +40,8 @@ func logCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l.heard.Names, l.names = h.KeyNames(), h.KeyNames
+			l.voices = h.Voices(func() (*perdure.Agent, error) { return h.Load(ctx, s, id) })
+			l.heard.Voices = l.voices
 			return l.run(ctx, s, id)
 		})
 	}
@@ -58,8 +59,8 @@ type logged struct {
 	uncut  bool // --whole
 	talk   bool
 	heard  view.Transcriber
-	names  func() map[perdure.Key]string // nil: the server has named them
-	much   int                           // of each entry
+	voices view.Voices // nil: the server has named them
+	much   int         // of each entry
 	seq    int64
 }
 
@@ -134,7 +135,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 func (l *logged) show(one view.Line) error {
 	if !l.talk {
 		one.Much = l.much
-		one.Call(l.names)
+		one.Call(l.voices)
 		return l.add(one, func(s term.Style) string { return l.apart(s, one.Seq) + term.Line(one, s) })
 	}
 	said, ok := l.heard.Said(one)

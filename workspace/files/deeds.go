@@ -53,7 +53,9 @@ func (f *Folder) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deeds, err := deedsAfter(ctx, w, f.Reader.Node.Trusted())
+	deeds, err := deedsAfter(ctx, w, view.VoicesOf(func() (*perdure.Agent, error) {
+		return f.Reader.Node.Load(ctx, f.Reader.Agent())
+	}, f.Reader.Node.Trusted))
 	if end := w.Place(); err != nil || end.Cursor == after && end.Mark() == mark {
 		return err
 	}
@@ -88,14 +90,14 @@ func (f *Folder) keepDeeds(ctx context.Context, deeds []deed, end view.Place) er
 	return tx.Commit()
 }
 
-// deedsAfter are the deeds of a memory that a follower has not read, by whom t knows.
-func deedsAfter(ctx context.Context, w *view.Follower, t *perdure.Trust) (deeds []deed, err error) {
+// deedsAfter are the deeds of a memory that a follower has not read, by who is known to say them.
+func deedsAfter(ctx context.Context, w *view.Follower, voices view.Voices) (deeds []deed, err error) {
 	reads := map[perdure.Hash]bool{} // decisions that only look
 	err = w.Next(ctx, func(line view.Line) error {
 		if b, ok := line.Body.(perdure.Decision); ok && b.Effect == perdure.Read {
 			reads[line.Entry] = true
 		}
-		line.Call(t.Names)
+		line.Call(voices)
 		if d, ok := deedOf(&line, reads); ok {
 			deeds = append(deeds, d)
 		}
