@@ -50,7 +50,7 @@ func TestANodeGoesByWhatCameSince(t *testing.T) {
 		}
 
 		lode := []byte(`{"name": "Ticket", "version": 1, "fields": [{"id": 1, "name": "size", "type": "int"}]}`)
-		of, err := schema.Parse(lode)
+		of, err := schema.Parse(lode, nil)
 		if err != nil {
 			return err
 		}
