@@ -76,7 +76,8 @@ func (c *stateSchemas) CheckState(of perdure.Hash, vars map[string]perdure.Data)
 }
 
 // MoveState implements perdure.StateChecker.
-func (c *stateSchemas) MoveState(from, to perdure.Hash, vars map[string]perdure.Data) (out map[string]perdure.Data, err error) {
+func (c *stateSchemas) MoveState(from, to perdure.Hash, vars map[string]perdure.Data) (
+	out map[string]perdure.Data, err error) {
 	c.by(func(all *schema.Registry) bool {
 		out, err = all.MoveState(from, to, vars)
 		return errors.Is(err, perdure.ErrIncapable)
