@@ -398,11 +398,10 @@ func (s *scribe) begin(ctx context.Context, id perdure.AgentID, told *view.Narra
 	if told == nil {
 		k.told = view.Narrate()
 	}
-	a, err := s.desk.Load(ctx, id)
-	if err == nil {
+	if a, err := s.desk.Load(ctx, id); err == nil {
 		k.name = a.Fold().Intent.Name
 	}
-	k.voices = s.desk.Home.Voices(func() (*perdure.Agent, error) { return a, err })
+	k.voices = s.desk.Voices(ctx, id) // which keep no agent
 	s.known[id] = k
 	return k
 }

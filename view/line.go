@@ -157,13 +157,18 @@ func VoicesIn(f *perdure.Fold, t *perdure.Trust) Voices {
 // VoicesOf are those in an agent for who trusts so at that time. The agent is loaded once, and only if somebody speaks
 // who is not trusted to own everything; of one that cannot be loaded nobody knows whose it is.
 func VoicesOf(load func() (*perdure.Agent, error), trust func() *perdure.Trust) Voices {
-	load = sync.OnceValues(load)
+	about := sync.OnceValue(func() *perdure.Fold {
+		a, err := load()
+		if err != nil {
+			return nil
+		}
+		f := a.Fold() // of which streams keep no more than who is who
+		return &perdure.Fold{Charter: f.Charter, Begun: f.Begun, Former: f.Former, Revoked: f.Revoked}
+	})
 	return func(k perdure.Key, ev *perdure.Event) string {
 		t, f := trust(), (*perdure.Fold)(nil)
 		if !t.Allows(k, perdure.MayOwn, perdure.AnyScope) {
-			if a, err := load(); err == nil {
-				f = a.Fold()
-			}
+			f = about()
 		}
 		return VoicesIn(f, t)(k, ev)
 	}
