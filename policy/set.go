@@ -283,7 +283,7 @@ func narrower(a, b perdure.Verdict) perdure.Verdict {
 	}
 	a.Reason += b.Reason
 	if a.Answer == perdure.Ask {
-		if slices.Equal(a.Asked, b.Asked) {
+		if slices.Equal(a.Asked, b.Asked) || len(b.Asked) == 0 { // b takes whoever may approve, also those
 			a.Quorum = max(a.Quorum, b.Quorum)
 		} else {
 			others := slices.DeleteFunc(slices.Clone(b.Asked), func(who string) bool {

@@ -236,7 +236,8 @@ func TestOwnPoliciesOnlyNarrow(t *testing.T) {
 	wide := parse(t, `@id("all") permit (principal, action, resource);`)
 	forbids := parse(t, `@id("no-http") forbid (principal, action == Action::"execute", resource == Tool::"http");`)
 	asks := parse(t, `@id("me") @obligation("approval:me;quorum=2") forbid (principal, action == Action::"execute", resource);`)
-	all := local.Know(wide, forbids, asks)
+	anyone := parse(t, `@id("any") @obligation("approval:") forbid (principal, action == Action::"execute", resource);`)
+	all := local.Know(wide, forbids, asks, anyone)
 	for _, c := range []struct {
 		name   string
 		own    []perdure.Hash
@@ -267,6 +268,10 @@ func TestOwnPoliciesOnlyNarrow(t *testing.T) {
 	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 3 ||
 		!slices.Equal(v.Asked, []string{"me", "ops"}) {
 		t.Errorf("got quorum %d of %v, want both asked together", v.Quorum, v.Asked)
+	}
+	a = begin(t, perdure.Genesis{Charter: perdure.Charter{Policies: []perdure.Hash{anyone.Hash()}}})
+	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 1 || !slices.Equal(v.Asked, []string{"ops"}) {
+		t.Errorf("got quorum %d of %v, want one of those asked here, whom the other takes, too", v.Quorum, v.Asked)
 	}
 }
 
