@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// stateSchemas is the schemas of a home for a node that runs: of one that is not known it finds out whether it came since.
+// stateSchemas is the schemas of a home for a node that runs: of one that is not known it finds out whether it came
+// since.
 type stateSchemas struct {
 	h *Home
 
