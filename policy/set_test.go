@@ -270,7 +270,8 @@ func TestOwnPoliciesOnlyNarrow(t *testing.T) {
 		t.Errorf("got quorum %d of %v, want both asked together", v.Quorum, v.Asked)
 	}
 	a = begin(t, perdure.Genesis{Charter: perdure.Charter{Policies: []perdure.Hash{anyone.Hash()}}})
-	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 1 || !slices.Equal(v.Asked, []string{"ops"}) {
+	if v := all.Decide(a, call(t, "w", perdure.Once, nil), now); v.Quorum != 1 ||
+		!slices.Equal(v.Asked, []string{"ops"}) {
 		t.Errorf("got quorum %d of %v, want one of those asked here, whom the other takes, too", v.Quorum, v.Asked)
 	}
 }
