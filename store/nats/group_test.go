@@ -34,8 +34,17 @@ func together(t *testing.T, s *Store, writers []*enginetest.Writer) []error {
 		s.postNext()
 	}
 	group.Wait()
-	if g.under != 0 || len(g.queue) != 0 {
-		t.Errorf("%d under way and %d waiting after all", g.under, len(g.queue))
+	for began := time.Now(); ; <-time.After(time.Millisecond) { // who has an answer is told before the next are sent
+		g.mu.Lock()
+		under, waiting := g.under, len(g.queue)
+		g.mu.Unlock()
+		if under == 0 && waiting == 0 {
+			break
+		}
+		if time.Since(began) > patient {
+			t.Errorf("%d under way and %d waiting after all", under, waiting)
+			break
+		}
 	}
 	return errs
 }
