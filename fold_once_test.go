@@ -244,7 +244,7 @@ func TestALedgerTakesTheOutcomesTheFoldTakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		owner, eve := &stranger{t, n.Key, a, nil}, on(t, nil)
+		owner, eve := &stranger{t: t, key: n.Key, a: a}, on(t, nil)
 		owner.write(open("pay", perdure.Once))
 		decision := owner.all[0]
 		var ledger perdure.Ledger

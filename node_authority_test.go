@@ -19,6 +19,7 @@ type stranger struct {
 	key *perdure.Signer
 	a   *perdure.Agent
 	all []*perdure.Entry
+	at  time.Time // the clock of the author; zero: that of everybody
 }
 
 // newStranger begins an agent of a stranger.
@@ -37,7 +38,7 @@ func newStranger(t *testing.T, g perdure.Genesis) *stranger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stranger{t, key, a, []*perdure.Entry{e}}
+	return &stranger{t: t, key: key, a: a, all: []*perdure.Entry{e}}
 }
 
 // on is a stranger who writes on top of an agent that is somebody else's.
@@ -47,13 +48,17 @@ func on(t *testing.T, a *perdure.Agent) *stranger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stranger{t, key, a, nil}
+	return &stranger{t: t, key: key, a: a}
 }
 
 func (s *stranger) write(bodies ...perdure.Body) {
 	s.t.Helper()
 	for _, b := range bodies {
-		es, next, err := s.key.Commit(s.a, time.Now(), perdure.Draft{Body: b})
+		at := s.at
+		if at.IsZero() {
+			at = time.Now()
+		}
+		es, next, err := s.key.Commit(s.a, at, perdure.Draft{Body: b})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -558,5 +563,65 @@ func TestNoLieJoinsBehindWhatCannotBeDerived(t *testing.T) {
 	}
 	if err := join(author, "pay mallory"); err == nil {
 		t.Error("an author's snapshot that cannot be derived joins behind the owner's")
+	}
+}
+
+// What this node vouches for is what somebody looked at, and nothing that came after.
+func TestWhatCameAfterSomebodyLookedIsNotAdmitted(t *testing.T) {
+	store := new(perdure.MemStore)
+	n := newNode(t, store, scripted(nothing))
+	s := newStranger(t, perdure.Genesis{})
+	looked := s.a
+	s.write(open("pay", perdure.Once))
+	put(t, store, s.a.ID(), s.all...)
+	if was, err := n.Admit(t.Context(), looked, ""); !errors.Is(err, perdure.ErrConflict) || was {
+		t.Errorf("admitted: %v, %v; want a conflict", was, err)
+	}
+	if n.Trusted().Counts(loaded(t, store, s.a.ID())) == nil {
+		t.Error("it counts")
+	}
+}
+
+// A node puts its name to nothing of an agent that does not count: no snapshot, and no word about its seat.
+func TestNothingIsVouchedForThatDoesNotCount(t *testing.T) {
+	store := new(perdure.MemStore)
+	n := newNode(t, store, scripted(nothing))
+	id := create(t, n, perdure.Genesis{})
+	s := on(t, loaded(t, store, id))
+	s.write(perdure.Event{Name: "hello"})
+	put(t, store, id, s.all...)
+	before := load(t, store, id).Count
+	for what, do := range map[string]func() error{
+		"a snapshot": func() error { _, err := n.Snapshot(t.Context(), id); return err },
+		"its seat":   func() error { return n.GiveSeat(t.Context(), id, s.key.Key(), "") },
+	} {
+		if err := do(); !errors.Is(err, perdure.ErrRejected) {
+			t.Errorf("%s: %v, want it refused", what, err)
+		}
+	}
+	if after := load(t, store, id).Count; after != before {
+		t.Errorf("%d entries were written", after-before)
+	}
+}
+
+// What a stranger puts into the store while policy decides is seen before the effect begins.
+func TestAStrangersWordWhileANodeDecidesStopsTheEffect(t *testing.T) {
+	store := new(perdure.MemStore)
+	pay, seen := counter("pay", perdure.Once)
+	n := newNode(t, store, scripted(steps("pay", 1)), pay)
+	id := create(t, n, perdure.Genesis{})
+	came := false
+	n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+		if _, ok := r.Action.(perdure.Execute); ok && !came {
+			came = true
+			s := on(t, loaded(t, store, id))
+			s.write(perdure.Event{Name: "hello"})
+			put(t, store, id, s.all...)
+		}
+		return allow(a, r, now)
+	})
+	run(t, n, id)
+	if _, total := calls(seen); total != 0 || !came {
+		t.Errorf("%d payments, want none before somebody has looked at what came", total)
 	}
 }

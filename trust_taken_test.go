@@ -19,6 +19,8 @@ type taken struct {
 	n     *perdure.Node
 	paid  func() int
 	keys  map[string]*perdure.Signer
+
+	expires perdure.Time // of the votes
 }
 
 // newTaken is an agent under a policy that asks so many of some people; the author has asked ann.
@@ -32,10 +34,10 @@ func newTaken(t *testing.T, quorum int64, asked ...string) *taken {
 		v.Quorum, v.Asked = quorum, asked
 		return v
 	})
-	w := &taken{on(t, nil), store, n, func() int {
+	w := &taken{stranger: on(t, nil), store: store, n: n, keys: map[string]*perdure.Signer{}, paid: func() int {
 		_, total := calls(seen)
 		return total
-	}, map[string]*perdure.Signer{}}
+	}}
 	for name, right := range map[string]perdure.Right{"author": perdure.MayAuthor, "ann": perdure.MayApprove,
 		"bob": perdure.MayApprove} {
 		key, err := perdure.GenerateSigner(name)
@@ -50,18 +52,25 @@ func newTaken(t *testing.T, quorum int64, asked ...string) *taken {
 		t.Fatal(err)
 	}
 	w.a, w.key = a, w.keys["author"]
-	w.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"},
-		Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"ann"}}})
+	w.ask(0)
 	return w
 }
 
-// vote adds somebody's answer.
+// ask has the author ask ann, until a time.
+func (w *taken) ask(until perdure.Time) {
+	w.t.Helper()
+	w.write(perdure.Decision{Action: perdure.Execute{Tool: "pay"},
+		Verdict: perdure.Verdict{Answer: perdure.Ask, Asked: []string{"ann"}, Expires: until}})
+}
+
+// vote adds somebody's answer to what was asked last.
 func (w *taken) vote(who string, approve bool) perdure.Hash {
 	w.t.Helper()
-	q := w.a.Fold().Asks[0]
+	asks := w.a.Fold().Asks
+	q := asks[len(asks)-1]
 	w.key = w.keys[who]
 	w.write(perdure.Event{Name: "approval", Notice: perdure.Approval{Decision: q.Decision, Digest: q.Digest,
-		Approve: approve}})
+		Approve: approve, Expires: w.expires}})
 	w.key = w.keys["author"]
 	return w.all[len(w.all)-1].Name
 }
@@ -94,6 +103,22 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 		}, 0},
 		"refused by somebody nobody asked": {1, []string{"ann"}, func(w *taken) {
 			w.decide(w.vote("ann", true), w.vote("bob", false))
+		}, 1},
+		"approved until a time that has passed here, if not by the author's clock": {1, []string{"ann"}, func(w *taken) {
+			w.at = time.Now().Add(-time.Hour)
+			w.expires = perdure.TimeOf(time.Now().Add(-time.Minute))
+			w.decide(w.vote("ann", true))
+		}, 0},
+		"approved when nobody was asked any more, if not by the author's clock": {1, []string{"ann"}, func(w *taken) {
+			w.at = time.Now().Add(-time.Hour)
+			w.ask(perdure.TimeOf(time.Now().Add(-time.Minute)))
+			w.decide(w.vote("ann", true))
+		}, 0},
+		"approved in time by every clock": {1, []string{"ann"}, func(w *taken) {
+			w.at = time.Now().Add(-time.Hour)
+			w.ask(perdure.TimeOf(time.Now().Add(time.Hour)))
+			w.expires = perdure.TimeOf(time.Now().Add(time.Hour))
+			w.decide(w.vote("ann", true))
 		}, 1},
 		"used by another decision, on another branch": {1, []string{"ann"}, func(w *taken) {
 			v := w.vote("ann", true)
