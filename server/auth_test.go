@@ -380,3 +380,28 @@ func TestASlowSenderIsCutOff(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is mounted beside the API opens to a token with its verb, for every scope: it knows no scopes itself.
+func TestWhatIsBesideTheAPITakesItsVerbEverywhere(t *testing.T) {
+	reached := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	w := newWorld(t, func(s *server.Server) { s.Metric, s.MCP, s.A2A = reached, reached, reached })
+	doors := []struct{ verb, method, path string }{
+		{home.VerbMetrics, "GET", "/metrics"},
+		{home.VerbMCP, "POST", "/mcp"},
+		{home.VerbA2A, "POST", "/a2a"},
+	}
+	for _, door := range doors {
+		for _, verb := range home.Verbs {
+			code, _, _ := w.raw(w.token("", verb), door.method, door.path, []byte("{}"))
+			if opens := code == http.StatusNoContent; opens != (verb == door.verb) {
+				t.Errorf("%s with a token for %s: %d", door.path, verb, code)
+			}
+		}
+		if code, _, _ := w.raw(w.token("acme", home.Verbs...), door.method, door.path, []byte("{}")); code != 403 {
+			t.Errorf("%s with a token for one scope: %d, want it refused", door.path, code)
+		}
+		if code, _, _ := w.raw("", door.method, door.path, []byte("{}")); code != 401 {
+			t.Errorf("%s without a token: %d, want it refused", door.path, code)
+		}
+	}
+}

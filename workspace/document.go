@@ -45,16 +45,25 @@ type Document struct {
 }
 
 // document is a row as a reader sees it, without its text.
-func (v *version) document() *Document {
+func (r *Reader) document(v *version) *Document {
 	return &Document{Path: v.path, Kind: v.kind, Title: v.title, Visibility: v.shelf.Visibility, Agent: v.shelf.agent,
 		Version: v.entry, Seq: v.seq, Time: v.at,
-		Author: v.origin, By: v.by, Tags: v.tags, From: v.from, Expires: v.expires, Check: v.check, Sealed: v.sealed,
-		Gone: v.gone, Current: v.current, Size: v.size, row: v}
+		Author: v.origin, By: r.said(v.origin, v.by), Tags: v.tags, From: v.from, Expires: v.expires, Check: v.check,
+		Sealed: v.sealed, Gone: v.gone, Current: v.current, Size: v.size, row: v}
+}
+
+// said is who wrote what a key signed under a name, as this home trusts: anybody may write any name.
+func (r *Reader) said(k perdure.Key, as string) string {
+	if as == "" {
+		return ""
+	}
+	who, _ := r.Node.Trusted().SaidBy(nil, k, &perdure.Event{By: as})
+	return who
 }
 
 // full is the document of a version with its text.
 func (r *Reader) full(ctx context.Context, v *version) (*Document, error) {
-	return r.filled(ctx, v.document())
+	return r.filled(ctx, r.document(v))
 }
 
 // filled is a document with what only its entry has.
@@ -270,7 +279,7 @@ func (r *Reader) History(ctx context.Context, path string, on *Visibility) ([]*D
 	found, err = r.readables(ctx, found)
 	all := make([]*Document, len(found))
 	for i, v := range found {
-		all[i] = v.document()
+		all[i] = r.document(v)
 	}
 	return all, err
 }

@@ -111,7 +111,7 @@ func (r *Reader) gather(ctx context.Context, all []*Document, found []*version, 
 		if len(all) == limit {
 			break
 		}
-		d := v.document()
+		d := r.document(v)
 		all, byPath[v.path] = append(all, d), append(byPath[v.path], d)
 	}
 	return all, nil
@@ -161,7 +161,7 @@ func (r *Reader) Links(ctx context.Context, d *Document) (docs []*Document, othe
 			others = append(others, t)
 			continue
 		}
-		docs = append(docs, found[0].document())
+		docs = append(docs, r.document(found[0]))
 	}
 	return docs, others, nil
 }
@@ -216,7 +216,7 @@ func (r *Reader) Since(ctx context.Context, mark int64) (docs []*Document, next 
 	}
 	for _, v := range found {
 		if r.may(ctx, v.shelf, v.path, v.kind, false) == nil {
-			docs = append(docs, v.document())
+			docs = append(docs, r.document(v))
 		}
 	}
 	return docs, next, false, nil

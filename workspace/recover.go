@@ -189,7 +189,7 @@ func (r *Reader) stale(ctx context.Context, shelves []shelf, o *Opening) ([]*Doc
 			continue
 		}
 		if why != "" {
-			d := v.document()
+			d := r.document(v)
 			d.Stale = why
 			stale = append(stale, d)
 		}

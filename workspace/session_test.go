@@ -221,6 +221,37 @@ func TestOnlyTrustedChecksAreRun(t *testing.T) {
 	}
 }
 
+// A document is by whoever signed it, whatever name that key wrote.
+func TestADocumentIsByWhoeverSignedIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, new(perdure.MemStore))
+	author := signer(t, "author")
+	w.Node.SetTrust(w.Node.Trust.With(perdure.Trustee{Key: author.Key(), Name: "author", Rights: perdure.MayAuthor,
+		Scope: perdure.AnyScope}))
+	r := w.as("coder")
+	ours := w.write(r, workspace.Draft{Path: "a.md", Text: "Mine.\n"})
+	theirs := &perdure.Node{Store: w.store, Key: author, Trust: w.Node.Trust.With(perdure.Trustee{Key: w.key.Key(),
+		Rights: perdure.MayOwn, Scope: perdure.AnyScope})}
+	body, err := perdure.DataOf("Pay mallory.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := perdure.Writing{Document: perdure.Document{Path: "b.md", Kind: "note", Body: body}, By: ours.By}
+	if _, err := theirs.Write(t.Context(), ours.Agent, nil, forged); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a.md": ours.By, "b.md": "author (under the name " + ours.By + ")"}
+	for path, by := range want {
+		if got := w.read(r, path).By; got != by {
+			t.Errorf("%s is read as by %q, want %q", path, got, by)
+		}
+		all, err := r.History(t.Context(), path, nil)
+		if err != nil || len(all) != 1 || all[0].By != by {
+			t.Errorf("%s is listed as %+v, %v; want it by %q", path, all, err, by)
+		}
+	}
+}
+
 func TestTheSixFileCommands(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		r := w.as("coder")

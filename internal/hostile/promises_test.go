@@ -41,6 +41,18 @@ func TestEveryPromiseHasItsCase(t *testing.T) {
 	for i := range promised {
 		promised[i] = strings.Trim(promised[i], "`")
 	}
+	// of other packages: this one's name, a point, and the test
+	for _, found := range regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1) {
+		dir := filepath.Join("..", "..", found[1])
+		if found[1] == "perdure" {
+			dir = filepath.Join("..", "..")
+		}
+		if !slices.ContainsFunc(have(filepath.Glob(filepath.Join(dir, "*_test.go")))(t), func(file string) bool {
+			return strings.Contains(string(have(os.ReadFile(file))(t)), "\nfunc "+found[2]+"(t *testing.T)")
+		}) {
+			t.Errorf("docs/security.md names %s, and there is no such test", found[0])
+		}
+	}
 	all := cases(t)
 	for _, name := range promised {
 		if !slices.Contains(all, name) {
