@@ -96,13 +96,16 @@ type KeyView struct {
 	File string      `json:"file"`
 }
 
-// ShowKey is the key that signs what is written here.
-func (h *Home) ShowKey() (*KeyView, error) {
+// ShowKey is the key that signs what is written here. One that was here and is gone is said to be gone.
+func (h *Home) ShowKey(ctx context.Context) (*KeyView, error) {
 	path, err := h.KeyPath()
 	if err != nil {
 		return nil, err
 	}
 	s, err := keyfile.Read(path)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return nil, cmp.Or(h.lostKey(ctx), err) // to make another costs the agents that are here
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,7 @@ func (h *Home) NewKey(ctx context.Context, name string) (*KeyView, error) {
 	if before != "" {
 		h.note("this home had another key (%s): agents that belong to it still do; put it back, or fork them", before)
 	}
-	return h.ShowKey()
+	return h.ShowKey(ctx)
 }
 
 // AddTrust adds a line to the trust file of a home that counts, which is made if there is none, and says when two keys

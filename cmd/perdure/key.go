@@ -22,8 +22,8 @@ func keyCommand() *cobra.Command {
 func keyShowCommand() *cobra.Command {
 	c := command("key show", cobra.NoArgs)
 	h, out := lookFlag(c), outputFlags(c)
-	c.RunE = func(*cobra.Command, []string) error {
-		k, err := h.ShowKey()
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		k, err := h.ShowKey(c.Context())
 		if err != nil {
 			return err
 		}
