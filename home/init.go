@@ -197,7 +197,7 @@ func (h *Home) begin(name, text string, b *Begun) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	err := disk.Write(path, []byte(text), 0o600)
+	err := disk.WriteNew(path, []byte(text), 0o600)
 	b.note(name, err == nil)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

@@ -110,9 +110,7 @@ func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 		if s, err = newSigner(name); err != nil {
 			return nil, perdure.Invalid(err)
 		}
-		if err = keyfile.Write(path, s); err == nil {
-			err = disk.Sync(h.Dir)
-		}
+		err = keyfile.Write(path, s)
 	}
 	if err != nil {
 		return nil, err

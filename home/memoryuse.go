@@ -72,7 +72,7 @@ func (h *Home) beginIndex() error {
 	if h.openIndex() == "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil // opening it says what is wrong
 	}
-	err = disk.Write(h.useFile(), []byte(unused), 0o600)
+	err = disk.WriteNew(h.useFile(), []byte(unused), 0o600)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("open the search index: %w", err)
 	}

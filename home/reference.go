@@ -199,5 +199,5 @@ func (h *Home) Keep(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return h.change(func() error { return disk.Write(path, content, 0o600) })
+	return h.change(func() error { return disk.WriteNew(path, content, 0o600) })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Write writes the private key of a generated signer to a new file that only its owner can read. It never overwrites
-// one: then the error wraps fs.ErrExist.
+// Write writes the private key of a generated signer to a new file that only its owner can read, durably and whole, or
+// writes none. It never overwrites one: then the error wraps fs.ErrExist.
 func Write(path string, s *perdure.Signer) error {
 	text, err := s.PrivateText()
 	if err != nil {
@@ -24,12 +24,10 @@ func Write(path string, s *perdure.Signer) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := disk.WriteNew(path, []byte(text+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
-	_, err = io.WriteString(f, text+"\n")
-	return errors.Join(err, f.Sync(), f.Close())
+	return nil
 }
 
 // maxFile bounds what is read of a key file, which is one line.

@@ -214,3 +214,26 @@ func TestAServerOnAFullDiskIsNotReady(t *testing.T) {
 	empty()
 	ready(http.StatusOK)
 }
+
+// TestWhatAFullDiskCutShortIsMadeOnceThereIsRoom: a key, a policy or a node.yaml of which only the name was written
+// would be taken for what somebody chose, and stand for good.
+func TestWhatAFullDiskCutShortIsMadeOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
+	disk := smallDiskFor(t, "4m")
+	fresh, old := filepath.Join(disk, "fresh"), filepath.Join(disk, "old")
+	must(t, exitOK, "init", old)
+	must(t, exitOK, "init", fresh)
+	for _, name := range []string{"key", "node.yaml", "trust", "policies", "store.db"} {
+		if err := os.RemoveAll(filepath.Join(fresh, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := fillUp(t, disk)
+	must(t, exitFailure, "init", fresh)
+	must(t, exitFailure, "key", "rotate", "--store", old)
+	empty()
+	must(t, exitOK, "init", fresh)
+	must(t, exitOK, "new", "go on", "--name", "a", "--store", fresh)
+	must(t, exitOK, "policy", "check", "--store", fresh)
+	must(t, exitOK, "key", "rotate", "--store", old)
+}

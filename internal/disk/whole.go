@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -37,6 +39,40 @@ func WriteWhole(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return Sync(filepath.Dir(name))
+}
+
+// WriteNew makes a new file that is durable, with all that it holds, or none at all: one that was cut off would be
+// taken for what somebody chose. The error wraps fs.ErrExist if there is a file of that name, which it leaves alone.
+func WriteNew(path string, b []byte, perm fs.FileMode) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	dir, name := filepath.Split(path)
+	temp := fmt.Sprintf("%s.%s%s%08x", dir, name, newMark, rand.Uint32()) // not NAME.…, which some look for
+	err := Write(temp, b, perm)
+	if err == nil {
+		err = Sync(temp)
+	}
+	if err != nil {
+		return errors.Join(err, gone(temp))
+	}
+	if err = Link(temp, path); err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
+		if err = Write(path, b, perm); err == nil {
+			err = Sync(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = errors.Join(err, gone(path))
+		}
+	}
+	return errors.Join(err, gone(temp), Sync(filepath.Dir(path)))
+}
+
+// gone removes a file that may not be there.
+func gone(path string) error {
+	if err := Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // openPart opens an empty file for this process alone. What a process left that was killed is used again.
