@@ -60,8 +60,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 		return nil, err
 	}
 	if strays := at.Strays(a, now); len(strays) > 0 && !r.Person {
-		r.Person, r.Reasons, r.Why = true, nil, strays[0].Why+", so nobody can tell whether it happened: "+
-			view.ActionText(strays[0].Action)
+		r.Person, r.Reasons, r.Why = true, nil, view.StrayText(strays)
 	}
 	l := a.Believed(trust, now)
 	if l.Waiting = r.Person; idle.Needs == "" && idle.Until.Go().After(now) {
@@ -71,7 +70,7 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 	if err != nil {
 		return nil, err
 	}
-	if r.Standing = l.Standing(now); trust.Counts(a) == nil && a.GoneOn(place) {
+	if r.Standing = at.Standing(l.Standing(now), a, now); trust.Counts(a) == nil && a.GoneOn(place) {
 		r.Standing = a.Standing(trust, place, now)
 	}
 	if r.older, err = h.Behind(ctx, s, a); r.older != nil && r.Ended == nil {

@@ -132,8 +132,8 @@ func (h *Home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent,
 	return missing, seen, away, err
 }
 
-// Standing is where an agent stands in a store of this home, for all who say so: as perdure.Agent.Standing says, or
-// older, if this copy lacks what was seen here.
+// Standing is where an agent stands in a store of this home, for all who say so: as perdure.Agent.Standing says, but
+// older, if this copy lacks what was seen here, and not running, if the node at work on it died.
 func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, now time.Time) (string, error) {
 	trust, err := h.Trust()
 	if err != nil {
@@ -143,8 +143,16 @@ func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, 
 	if err != nil {
 		return "", err
 	}
+	is := a.Standing(trust, place, now)
+	if is == "running" { // else nobody need be at work on it
+		at, err := view.AttendanceOf(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		is = at.Standing(is, a, now)
+	}
 	older, err := h.Behind(ctx, s, a)
-	return older.Standing(a.Standing(trust, place, now)), err
+	return older.Standing(is), err
 }
 
 // storePath is the store as a witness notes it.
@@ -478,12 +486,11 @@ func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, no
 			continue
 		}
 		a, err := h.Load(ctx, s, l.Agent)
-		switch {
-		case err != nil: // what is wrong with it is said elsewhere
-		case len(at.Strays(a, now)) > 0:
-			l.Standing = "waiting"
-		case at.Unattended(a, nil, now):
-			l.Standing = "ready"
+		if err != nil {
+			continue // what is wrong with it is said elsewhere
+		}
+		if is := at.Standing("running", a, now); is != "running" {
+			l.Standing = is
 		}
 	}
 	return nil

@@ -43,13 +43,13 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 			return v, now, err
 		}
 		strays := at.Strays(p.Agent, now)
-		v.Unsure, v.Waits = !at.Known, append(strays, v.Waits...)
+		v.Waits = append(strays, v.Waits...)
 		place, err := h.PlaceOf(ctx, s)
 		if err != nil {
 			return v, now, err
 		}
 		v.Seated(p.Agent, trust, me, place, now)
-		v.Strayed(strays)
+		v.Attended(&at, p.Agent, strays, now)
 		v.Outrun(older)
 	}
 	if err := view.DescribeAll(ctx, s, p.Agent, v.Waits); err != nil {

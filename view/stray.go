@@ -49,7 +49,8 @@ func (at *Attendance) Unattended(a *perdure.Agent, trust *perdure.Trust, now tim
 	if !at.Known || at.held[a.ID()] || a.Fold().Ended != nil {
 		return false
 	}
-	_, idle := perdure.Plan(a, perdure.Capabilities{All: true, Trust: trust}, now).(perdure.Idle)
+	can := perdure.Capabilities{All: true, Claimed: true, Trust: trust} // whoever comes may claim it
+	_, idle := perdure.Plan(a, can, now).(perdure.Idle)
 	return !idle
 }
 
@@ -74,12 +75,31 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 	return found
 }
 
-// Strayed says that an agent which would be running waits for a person: nobody is at work on it.
-func (v *Summary) Strayed(strays []Wait) {
-	if v.Standing == "running" && len(strays) > 0 {
-		v.Standing, v.Person, v.Why, v.Reasons = "waiting", true, strays[0].Why+", so nobody can tell whether it "+
-			"happened: "+ActionText(strays[0].Action), nil
+// Standing is where an agent stands that would stand as is if somebody were at work on it: one whose node died runs no
+// longer.
+func (at *Attendance) Standing(is string, a *perdure.Agent, now time.Time) string {
+	switch {
+	case is != "running":
+	case len(at.Strays(a, now)) > 0:
+		return "waiting"
+	case at.Unattended(a, nil, now):
+		return "ready"
 	}
+	return is
+}
+
+// Attended puts in who is at work on the agent: what is in doubt since nobody is, and that it runs no longer.
+func (v *Summary) Attended(at *Attendance, a *perdure.Agent, strays []Wait, now time.Time) {
+	v.Unsure = !at.Known
+	is := v.Standing
+	if v.Standing = at.Standing(is, a, now); is == "running" && len(strays) > 0 {
+		v.Person, v.Why, v.Reasons = true, StrayText(strays), nil
+	}
+}
+
+// StrayText says why an agent with strays waits for a person.
+func StrayText(strays []Wait) string {
+	return strays[0].Why + ", so nobody can tell whether it happened: " + ActionText(strays[0].Action)
 }
 
 // underWay reports whether an effect of class once may still be at work.

@@ -79,7 +79,7 @@ func TestAnEffectOfAnotherBranchIsAskedAboutEverywhere(t *testing.T) {
 	v := view.Summarize(a, trust, nil, key.Key(), now)
 	strays := at.Strays(a, now)
 	asks("who shows it", strays)
-	if v.Strayed(strays); v.Standing != "waiting" || !v.Person {
+	if v.Attended(&at, a, strays, now); v.Standing != "waiting" || !v.Person {
 		t.Errorf("it is shown to be %s, want it waiting", v.Standing)
 	}
 	if _, err := s.Claim(ctx, a.ID(), perdure.Key{1}, time.Minute); err != nil {
