@@ -56,17 +56,8 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 	if l.Visitor.May(VerbImport) != nil || d.Home.Dir == "" {
 		return o, nil
 	}
-	if _, err := os.Stat(d.Home.spoolFile(id, l.Visitor.ID())); err != nil {
-		return o, nil
-	}
-	s, err := d.Home.openSpool(id, l.Visitor.ID())
-	if err != nil {
-		return o, nil // whoever has it now sends the rest
-	}
-	if o.Partial = s.heads(); len(o.Partial) > exchange.MaxHeads {
-		s.drop, o.Partial = true, nil
-	}
-	return o, s.close()
+	o.Partial, err = d.Home.arriving(id, l.Visitor.ID())
+	return o, err
 }
 
 // kept is why nothing of an agent is passed on from here; empty: it is. Of what waits for somebody to admit it nothing

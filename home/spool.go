@@ -1,7 +1,6 @@
 package home
 
 import (
-	"bufio"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/internal/disk"
 )
 
@@ -119,8 +119,35 @@ func dropSpool(name string) {
 	_ = errors.Join(os.Remove(name), f.Close()) // it is tried again with the next transfer
 }
 
+// arriving are the heads of what lies there of an agent, of which more is to come. A transfer that has the file only
+// adds to it, so it is read meanwhile: the sender may be gone, which nobody here knows yet.
+func (h *Home) arriving(id perdure.AgentID, sender string) ([]perdure.Hash, error) {
+	f, err := os.Open(h.spoolFile(id, sender))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &spool{f: f, id: id}
+	err = s.look()
+	heads := s.heads()
+	if len(heads) > exchange.MaxHeads { // all is sent again, and what is there is passed over
+		heads = nil
+	}
+	return heads, errors.Join(err, f.Close())
+}
+
 // cut drops what is not whole at the end, and finds out what is there.
 func (s *spool) cut() error {
+	if err := s.look(); err != nil {
+		return err
+	}
+	return s.f.Truncate(s.size)
+}
+
+// look finds out what is there and whole.
+func (s *spool) look() error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -141,7 +168,7 @@ func (s *spool) cut() error {
 		s.names[e.Name] = true
 		s.size += int64(len(b))
 	}
-	return s.f.Truncate(s.size)
+	return nil
 }
 
 // heads are those of what was there, of which more is to come.
@@ -167,16 +194,10 @@ func (s *spool) roomless(err error) error {
 
 // fill adds what arrives and was not there yet: a sender who was not told what was begins again. What is whole stays if
 // it breaks off.
-func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
+func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 	if _, err := s.f.Seek(s.size, io.SeekStart); err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(s.f, 64<<10)
-	defer func() {
-		if flushed := w.Flush(); err == nil {
-			err = flushed
-		}
-	}()
 	var b []byte
 	for e, err := range entries {
 		if err != nil {
@@ -200,7 +221,7 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) (err error) {
 			return perdure.WithHint(&Error{KindTooLarge, fmt.Errorf("more than %d MiB of agent %s came at once",
 				s.most>>20, s.id.Short())}, "send it as a file: perdure export, then perdure import")
 		}
-		if _, err := w.Write(b); err != nil {
+		if _, err := s.f.Write(b); err != nil { // at once: see arriving
 			return err
 		}
 	}

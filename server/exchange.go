@@ -59,9 +59,6 @@ func (s *Server) offer(ctx context.Context, v *home.Visitor, in *Named) (*reply[
 	if err != nil {
 		return nil, err
 	}
-	if v.May(home.VerbImport) == nil { // they may be about to go on with a transfer that was cut
-		s.arrivals.settle(ctx, arrivalOf(id, v))
-	}
 	o, err := home.Local{Desk: s.Desk, Visitor: v}.Offer(ctx, id)
 	if o.Heads == nil {
 		o.Heads = []perdure.Hash{}

@@ -19,49 +19,27 @@ type arrivals struct {
 	under map[string]*stalling
 }
 
-// begin waits a little for an earlier transfer under the same name, which gives way if it is silent. The caller calls
-// end.
+// begin waits a little for earlier transfers under the same name, of which each gives way if it is silent. The caller
+// calls end.
 func (a *arrivals) begin(ctx context.Context, name string, s *stalling) (end func()) {
 	s.done = make(chan struct{})
-	for range 3 { // it is given up, and ends; then there is room
+	for busy := 0; busy < 3 && ctx.Err() == nil; { // one that is given up ends; then there is room
 		old := a.enter(name, s)
 		if old == nil {
-			return func() { a.end(name, s) }
+			break
 		}
 		select {
 		case <-old.done:
 		case <-ctx.Done():
 		case <-time.After(giveWay):
 			a.mu.Lock()
-			if a.under[name] == old { // it has not ended meanwhile
-				old.giveUp()
+			if a.under[name] == old && !old.giveUp() { // it has not ended meanwhile
+				busy++
 			}
 			a.mu.Unlock()
 		}
 	}
-	a.enter(name, s)
 	return func() { a.end(name, s) }
-}
-
-// settle has a transfer under a name give way if its sender is silent, so that what came of it can be gone on with. One
-// of which more comes is left alone.
-func (a *arrivals) settle(ctx context.Context, name string) {
-	a.mu.Lock()
-	old := a.under[name]
-	a.mu.Unlock()
-	if old == nil {
-		return
-	}
-	for range 2 {
-		old.giveUp()
-		select {
-		case <-old.done:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(giveWay):
-		}
-	}
 }
 
 // end forgets a transfer.
@@ -92,13 +70,15 @@ func (a *arrivals) enter(name string, s *stalling) *stalling {
 var errGivenUp = &home.Error{Kind: home.KindUnavailable,
 	Err: errors.New("its sender was silent, and has begun another transfer of the agent")}
 
-// giveUp ends a transfer whose sender is silent. One of which everything came is left alone, and so is one that this
-// server is busy with.
-func (s *stalling) giveUp() {
+// giveUp ends a transfer whose sender is silent, and reports whether it did. One of which everything came is left
+// alone, and so is one that this server is busy with.
+func (s *stalling) giveUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended && !s.since.IsZero() && time.Since(s.since) >= giveWay {
-		s.givenUp = true
-		_ = s.until(time.Now()) // else the next read ends it
+	if s.ended || s.since.IsZero() || time.Since(s.since) < giveWay {
+		return false
 	}
+	s.givenUp = true
+	_ = s.until(time.Now()) // else the next read ends it
+	return true
 }
