@@ -206,6 +206,7 @@ func formats() map[string]huma.Format {
 		return nil
 	}
 	f := huma.Format{Unmarshal: read, Marshal: func(w io.Writer, v any) error {
+		w = gone{w}
 		m, ok := v.(json.Marshaler)
 		if !ok {
 			return huma.DefaultJSONFormat.Marshal(w, v)
@@ -217,6 +218,15 @@ func formats() map[string]huma.Format {
 		return err
 	}}
 	return map[string]huma.Format{"application/json": f, "json": f}
+}
+
+// gone is where an answer goes that nobody may wait for any more: who has gone needs none. The library would take it
+// for a value that cannot be sent, write a second status, and panic.
+type gone struct{ io.Writer }
+
+func (g gone) Write(b []byte) (int, error) {
+	_, _ = g.Writer.Write(b)
+	return len(b), nil
 }
 
 // Schema implements huma.SchemaProvider.
