@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/turns"
@@ -131,16 +132,38 @@ func (d *Desk) noteNamesake(ctx context.Context, v *Visitor, id perdure.AgentID,
 	if name == "" {
 		return
 	}
-	all, err := Candidates(ctx, d.Store, name)
-	if err != nil || !slices.ContainsFunc(all, func(l perdure.Listing) bool {
-		return l.Agent != id && d.Shows(ctx, v, l.Agent)
-	}) {
+	if !d.another(ctx, v, id, name) {
 		return // as nearly always: that it is found is not tried
 	}
 	if found, err := d.Find(ctx, v, name); err != nil || found != id {
 		d.Home.noteFor(ctx, "another agent is also called %s: refer to this one by its id, %s", view.ShownName(name),
 			id.Short())
 	}
+}
+
+// another reports whether the lines about agents have another that may be meant by the name of one. It is asked for
+// each agent that is made, so none whose line is behind is derived anew.
+func (d *Desk) another(ctx context.Context, v *Visitor, id perdure.AgentID, name string) bool {
+	l, ok := d.Store.(perdure.Lister)
+	if !ok {
+		return false
+	}
+	filters := []perdure.Filter{{Name: name}}
+	if prefix := strings.ToLower(name); len(name) >= view.MinPrefix && view.IsHex(prefix) {
+		filters = append(filters, perdure.Filter{Prefix: prefix})
+	}
+	looked := 0
+	for _, f := range filters {
+		for one, err := range l.List(ctx, f) {
+			if looked++; err != nil || looked > maxCandidates {
+				return false
+			}
+			if one.Agent != id && (f.Name == "" || one.Name == name) && d.Shows(ctx, v, one.Agent) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // List is a page of the agents that are there for the visitor, each with what is wrong with it.
