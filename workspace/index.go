@@ -34,7 +34,7 @@ type Index struct {
 }
 
 // indexVersion is written into the file; one of another version is made anew.
-const indexVersion = 6
+const indexVersion = 7
 
 // schema is what an index holds. Times are milliseconds. An item is what can be found: a passage of a current version
 // of a document, or something that was said in a transcript; words has its text under the same number. Beside is where

@@ -20,21 +20,28 @@ const (
 )
 
 // ask makes a question of what people type or ask: words that say nothing are left out, the others are each looked for;
-// "several words" in quotes stand together, and word* is any word that begins so. Nothing in it is read as the language
-// of the index.
+// "several words" in quotes stand together, and word* is any word that begins so. Where there are words beside the
+// quotes, too, those in quotes also count each: people quote from memory. Nothing in it is read as the language of the
+// index.
 func ask(text string) question {
 	var q question
-	var plain strings.Builder
-	for i, part := range strings.Split(text, `"`) {
-		if i%2 == 1 && len(strings.Fields(part)) > 0 {
-			if words := wordsOf(part); len(words) > 1 {
-				q.add(`"` + strings.Join(words, " ") + `"`)
-				continue
-			}
-		}
-		plain.WriteString(part + " ")
+	parts := strings.Split(text, `"`)
+	if n := len(parts); n%2 == 0 { // a quote that does not end is none: 5" of snow
+		parts = append(parts[:n-2], parts[n-2]+" "+parts[n-1])
 	}
-	words := wordsOf(plain.String())
+	var beside, quoted string
+	for i, part := range parts {
+		if words := wordsOf(part); i%2 == 1 && len(words) > 1 {
+			q.add(`"` + strings.Join(words, " ") + `"`)
+			quoted += part + " "
+			continue
+		}
+		beside += part + " "
+	}
+	words := wordsOf(beside)
+	if len(words) > 0 {
+		words = append(words, wordsOf(quoted)...)
+	}
 	telling := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return stopWords[w] })
 	if len(telling) == 0 && len(q.terms) == 0 {
 		telling = words // to be or not to be
@@ -105,7 +112,7 @@ func wordsOf(text string) []string {
 		case wordless(r):
 			end()
 			words = append(words, string(r))
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Co, r):
+		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Co, r):
 			word.WriteRune(r)
 		case r == '*' && word.Len() > 0:
 			word.WriteRune(r)

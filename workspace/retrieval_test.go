@@ -160,10 +160,10 @@ func TestTheHeadingOfAConversationTakesNoPlaceOfATurn(t *testing.T) {
 	t.Parallel()
 	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
 	r := w.Owner()
-	say := func(path, title string) {
+	say := func(path, heading string) {
 		t.Helper()
 		if _, err := r.Import(t.Context(), workspace.Foreign{Path: path, Kind: workspace.KindTranscript,
-			Text: "# " + title + "\n\n\n## user\n\nCaroline went to a pottery class.\n\n" +
+			Text: "# " + heading + "\n\n\n## user\n\nCaroline went to a pottery class.\n\n" +
 				"## assistant\n\nGood for Caroline!\n"}, nil, false); err != nil {
 			t.Fatal(err)
 		}
@@ -179,6 +179,45 @@ func TestTheHeadingOfAConversationTakesNoPlaceOfATurn(t *testing.T) {
 	count(2, "Caroline")
 	count(1, "one.md")
 	say("transcripts/two.md", "Hobbies of Caroline")
-	count(5, "Caroline")
+	count(4, "Caroline")
 	count(1, "hobbies")
+	say("transcripts/three.md", "Caroline went to a pott…\n\nClaude Code, session 3\nFolder: /home/ann/kiln")
+	count(6, "Caroline")
+	count(1, "kiln")
+}
+
+// Who speaks is a word of half of all texts, and nearly every question has it. It tells who is meant.
+func TestWhoIsAskedAboutCountsInAConversationOfTwo(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
+	var all []string
+	for i := range 20 {
+		all = append(all, fmt.Sprintf("Will: I was in town number %d.", i), fmt.Sprintf("Gina: So what, %d?", i))
+	}
+	w.tell(append(all, "Gina: A puppy is what I have adopted.", "Will: A puppy is what we have all adopted.")...)
+	for who, want := range map[string]string{"Gina": "I have", "Will": "we have"} {
+		found, err := w.Owner().Find(t.Context(), workspace.Search{Text: "What did " + who + " adopt?"})
+		if err != nil || len(found) < 2 || !strings.Contains(found[0].Snippet, want) {
+			t.Errorf("%s: got %v, %v, want %q first", who, found, err, want)
+		}
+	}
+}
+
+// A long turn takes one place, and has all of its words. What is in quotes is found where it stands in other words, too.
+func TestALongTurnIsFoundOnceWithAllOfItsWords(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
+	r := w.Owner()
+	text := "\n## user\n\nWhat about the harpsichord?\n\n## assistant\n\nA harpsichord" +
+		strings.Repeat(" is one of many things.", 150) + "\n\nYour harpsichord needs quills, it is a quiet old thing.\n"
+	if _, err := r.Import(t.Context(), workspace.Foreign{Path: "transcripts/x.md", Kind: workspace.KindTranscript,
+		Text: text}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]int{"harpsichord": 2, `Which "quiet thing" was it?`: 1, `"quiet thing"`: 0,
+		`a 5" harpsichord`: 2} {
+		if found, err := r.Find(t.Context(), workspace.Search{Text: words}); err != nil || len(found) != want {
+			t.Errorf("%s: got %d, %v, want %d", words, len(found), err, want)
+		}
+	}
 }

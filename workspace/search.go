@@ -180,13 +180,14 @@ func (r *Reader) rowOf(ctx context.Context, arg string) (row int64, err error) {
 type searching struct {
 	terms []string   // what finds them
 	since int64      // the first item to look at
-	adds  []frequent // what only ranks them
+	adds  []frequent // what adds to their rank
+	whole bool       // all terms find, among all texts
 }
 
-// frequent is a term that very many texts have.
+// frequent is a term that many texts have.
 type frequent struct {
 	term   string
-	weight float64 // as bm25 weighs a term that a text of the usual length has once
+	weight float64 // of a text of the usual length that has the term once
 	since  int64   // the item with which the newest of them begin
 }
 
@@ -194,7 +195,7 @@ type frequent struct {
 // terms find, too, at first among the newest texts, at last among all. Each time there are twice as many, so that it is
 // not often, and of each only so many are ranked.
 func (p *searching) wider() *searching {
-	if len(p.adds) == 0 && p.since == 0 {
+	if p.whole || len(p.adds) == 0 && p.since == 0 {
 		return nil
 	}
 	more := p.adds[:min(len(p.adds), max(1, len(p.terms)))]
@@ -210,7 +211,7 @@ func (p *searching) wider() *searching {
 // have them, too, and find more where that is too little. Of what a frequent term finds, the newest are ranked.
 func (f *finder) plan(ctx context.Context, terms []string, items int64) (*searching, error) {
 	if items <= f.Index.large {
-		return &searching{terms: terms}, nil
+		return f.planWhole(ctx, terms, items)
 	}
 	type counted struct {
 		term string
@@ -233,15 +234,39 @@ func (f *finder) plan(ctx context.Context, terms []string, items int64) (*search
 			p.terms = append(p.terms, c.term)
 			p.since = c.since
 		} else {
-			n := float64(c.texts)
-			weight := math.Log((float64(items) - n + 0.5) / (n + 0.5))
-			p.adds = append(p.adds, frequent{c.term, max(weight, 1e-6), c.since})
+			p.adds = append(p.adds, frequent{c.term, telling(c.texts, items), c.since})
 		}
 	}
 	if len(p.terms) == 0 {
 		p.terms = terms[:1]
 	}
 	return p, nil
+}
+
+// planWhole has all terms find. FTS5 takes a term that half of the texts have for one that says nothing. In a
+// conversation of two that is the name of who speaks, and nearly every question has it: what FTS5 leaves out is added.
+func (f *finder) planWhole(ctx context.Context, terms []string, items int64) (*searching, error) {
+	p := &searching{terms: terms, whole: true}
+	for _, t := range terms {
+		n, err := f.Index.count(ctx, t, items)
+		if err != nil {
+			return nil, err
+		}
+		if x := (float64(items-n.texts) + 0.5) / (float64(n.texts) + 0.5); x < notRare {
+			p.adds = append(p.adds, frequent{term: t, weight: telling(n.texts, items) - max(math.Log(x), 1e-6)})
+		}
+	}
+	slices.SortStableFunc(p.adds, func(a, b frequent) int { return cmp.Compare(b.weight, a.weight) })
+	return p, nil
+}
+
+// notRare is how many texts lack a term for each that has it, below which FTS5 weighs it noticeably less than telling.
+const notRare = 20
+
+// telling is how much a term says that so many texts have, of so many: less the more there are, but never nothing.
+func telling(texts, items int64) float64 {
+	n := float64(texts)
+	return math.Log1p((float64(items) - n + 0.5) / (n + 0.5))
 }
 
 // maxCounts bounds how many counts are kept.
@@ -336,7 +361,11 @@ func (f *finder) candidates(ctx context.Context, p *searching, k int) (found []*
 	score, args := "score", []any{}
 	for _, t := range p.adds[:min(len(p.adds), mostFrequent)] {
 		score += " - ? * (id IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid>=?))"
-		args = append(args, t.weight, "("+match(p.terms)+") AND "+t.term, p.since)
+		which := t.term
+		if !p.whole {
+			which = "(" + match(p.terms) + ") AND " + which
+		}
+		args = append(args, t.weight, which, p.since)
 	}
 	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.at, "+
 		"i.kind, i.expires, w.score FROM (SELECT id, "+score+" AS score FROM (SELECT rowid AS id, "+

@@ -85,7 +85,7 @@ func placesOf(text string) []place {
 		case wordless(r):
 			end(i)
 			all = append(all, place{i, i + utf8.RuneLen(r)})
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r):
+		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r):
 			if from < 0 {
 				from = i
 			}

@@ -219,11 +219,12 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 	if slices.Contains(d.Tags, MovedTag) {
 		head = d.Path // what it led to is to be found, not where it was
 	}
-	parts := passagesOf(d.Kind, text)
-	if d.Kind == KindTranscript && len(parts) > 1 && repeats(parts[0], parts[1]) {
-		parts, head = parts[1:], d.Path
+	if d.Kind == KindTranscript {
+		if bare := untitled(text); bare != text {
+			text, head = bare, d.Path
+		}
 	}
-	for i, p := range parts {
+	for i, p := range passagesOf(d.Kind, text) {
 		if i > 0 && d.Kind == KindTranscript {
 			head = "" // what it is about does not tell its turns apart
 		}

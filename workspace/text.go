@@ -45,7 +45,7 @@ func (t *taker) turns(ctx context.Context, a *agentRow, e *perdure.Entry) error 
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	for _, p := range passages(clip(text, maxTurn)) {
+	for _, p := range passages(clip(text, maxTurn), turnSize) {
 		if err := t.add(ctx, a, nil, e, kind, a.expires(e), "", "", p); err != nil {
 			return err
 		}
@@ -132,15 +132,21 @@ func valueText(v any, depth int) string {
 	return strings.Join(parts, "\n")
 }
 
-// passageSize is how long a passage of a text is: long enough to say something, short enough to be a snippet's home.
-const passageSize = 1800
+const (
+	// passageSize is how long a passage of a document is: long enough to say something, short enough to be a snippet's
+	// home.
+	passageSize = 1800
+	// turnSize is how long a passage of a transcript is. Nearly every turn is shorter: cut, it would take several places
+	// of a search, and none of them would have all of its words. Of longer ones a model of meaning would not read all.
+	turnSize = maxEmbedText
+)
 
 // passages are the parts of a text that are found each for itself. They end between paragraphs where they can, else
 // between lines or words.
-func passages(text string) []string {
+func passages(text string, size int) []string {
 	var all []string
-	for len(text) > passageSize {
-		at := cutAt(text[:passageSize])
+	for len(text) > size {
+		at := cutAt(text[:size])
 		all = append(all, text[:at])
 		text = text[at:]
 	}
@@ -150,30 +156,61 @@ func passages(text string) []string {
 	return all
 }
 
-// passagesOf are the passages of a document. Those of a transcript are its turns.
+// passagesOf are the passages of a document. Those of a transcript are its turns. Its heading goes behind the first one:
+// alone, it would take the place of a turn.
 func passagesOf(kind, text string) []string {
 	if kind != KindTranscript {
-		return passages(text)
+		return passages(text, passageSize)
+	}
+	turns := turnsIn(text)
+	if len(turns) == 0 {
+		return passages(text, turnSize)
 	}
 	var all []string
-	for {
-		next := strings.Index(text, "\n## ")
+	for i, from := range turns {
+		to := len(text)
+		if i+1 < len(turns) {
+			to = turns[i+1]
+		}
+		turn := text[from:to]
+		if heading := strings.TrimSpace(text[:turns[0]]); i == 0 && heading != "" {
+			turn += "\n" + heading
+		}
+		all = append(all, passages(turn, turnSize)...)
+	}
+	return all
+}
+
+// turnsIn is where the turns of a transcript begin.
+func turnsIn(text string) (all []int) {
+	const mark = "## "
+	if strings.HasPrefix(text, mark) {
+		all = append(all, 0)
+	}
+	for at := 0; ; {
+		next := strings.Index(text[at:], "\n"+mark)
 		if next < 0 {
-			return append(all, passages(text)...)
+			return all
 		}
-		if strings.TrimSpace(text[:next]) != "" {
-			all = append(all, passages(text[:next+1])...)
-		}
-		text = text[next+1:]
+		at += next + 1
+		all = append(all, at)
 	}
 }
 
-// repeats reports whether the heading of a transcript says nothing but how its first turn begins, as it does where the
-// conversation had no title. It would be found beside that turn, in the place of another.
-func repeats(heading, turn string) bool {
-	title := strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(heading, "# ")), "…")
-	_, said, _ := strings.Cut(turn, "\n\n")
-	return title != "" && strings.HasPrefix(strings.TrimSpace(said), title)
+// untitled is a transcript without its first line, if that says nothing but how its first turn begins, as it does where
+// the conversation had no title: those words would count twice.
+func untitled(text string) string {
+	turns := turnsIn(text)
+	if len(turns) == 0 {
+		return text
+	}
+	line, rest, _ := strings.Cut(text, "\n")
+	title := strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(line, "# ")), "…")
+	_, said, _ := strings.Cut(text[turns[0]:], "\n\n")
+	if title != "" && strings.HasPrefix(strings.TrimSpace(said), title) {
+		return strings.TrimLeft(rest, "\n")
+	}
+	return text
 }
 
 // headOf is what of a document counts more than its text: its path, and its title, unless that is only how the text
@@ -205,9 +242,8 @@ const apart = "\u200b"
 
 // wordless reports whether a character belongs to a script that does not part words with spaces.
 func wordless(r rune) bool {
-	return r > 0x2e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-		unicode.Khmer, unicode.Myanmar) ||
-		r >= 0x0e00 && r <= 0x109f && unicode.In(r, unicode.Thai, unicode.Lao, unicode.Myanmar)
+	return r > 0x2e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Myanmar) ||
+		r >= 0x0e00 && r <= 0x17ff && unicode.In(r, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer)
 }
 
 // spaced is a text in which characters of such scripts stand apart.
