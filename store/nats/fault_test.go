@@ -30,6 +30,7 @@ func open(t testing.TB, url string, o Options) *Store {
 // TestAServerThatIsKilledLosesNothing kills the server while writers append: each append is acknowledged once it is
 // back, and none is lost or there twice.
 func TestAServerThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t)
 	s := open(t, server.URL("killed"), Options{Patience: patient})
 	writers := enginetest.NewWriters(t, s, 8)
@@ -81,6 +82,7 @@ func killLeader(t *testing.T, c natstest.Cluster, s *Store) {
 // TestALeaderThatIsKilledLosesNothing kills the server that leads the log, in the middle of appends: another takes
 // over, each append is acknowledged, and none is lost or there twice.
 func TestALeaderThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	s := open(t, c.URL("leader"), Options{Patience: patient})
 	writers := enginetest.NewWriters(t, s, 8)
@@ -101,6 +103,7 @@ func TestALeaderThatIsKilledLosesNothing(t *testing.T) {
 // TestWithoutAMajorityNothingHappensAndNothingIsLost kills two of three servers: nothing is acknowledged while they are
 // gone, and everything that was is there when they are back.
 func TestWithoutAMajorityNothingHappensAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	s := open(t, c.URL("minority"), Options{Patience: patient})
 	writers := enginetest.NewWriters(t, s, 4)
@@ -170,6 +173,7 @@ func through(p *enginetest.Proxy, store string, s *natstest.Server) string {
 // TestCutConnectionsLoseNothing cuts connections at every moment, also after a message was sent and before it was
 // answered.
 func TestCutConnectionsLoseNothing(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewProxy(t, "tcp", shared.Addr())
 	s := open(t, through(p, "cuts", shared), Options{Patience: patient})
 	writers := enginetest.NewWriters(t, s, 4)
@@ -192,6 +196,7 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 
 // TestAServerThatIsGoneIsNamed opens and uses a store whose server does not come back.
 func TestAServerThatIsGoneIsNamed(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t)
 	s := open(t, server.URL("gone"), Options{Patience: patient})
 	w := enginetest.NewWriter(t, s)

@@ -12,6 +12,7 @@ import (
 // TestAppendsAreLinearizable checks histories of concurrent appends through two handles, with connections that are cut
 // meanwhile.
 func TestAppendsAreLinearizable(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewProxy(t, "tcp", shared.Addr())
 	url := through(p, "linear", shared)
 	o := Options{Patience: patient}
@@ -21,6 +22,7 @@ func TestAppendsAreLinearizable(t *testing.T) {
 
 // TestAppendsAreLinearizableWhileLeadersDie does so on a cluster whose leader of the log is killed again and again.
 func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	url := c.URL("linear")
 	o := Options{Patience: patient}

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -19,6 +20,9 @@ const (
 	clusterEnv = "PERDURE_TEST_NATS_CLUSTER"
 )
 
+// parallel is how many tests run at a time: they wait for servers and disks, and leave processors idle.
+const parallel = "6"
+
 // shared is the server of this process; nil in a child.
 var shared *natstest.Server
 
@@ -31,6 +35,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Setenv(serverEnv, shared.URL("NAME"))
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil { // go test -parallel comes after it
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	code := m.Run()
 	if shared != nil {

@@ -29,6 +29,7 @@ func (t *till) Call(_ context.Context, c perdure.Call) (perdure.Result, error) {
 // TestOnceEffectsHappenOnceWhileLeadersDie has two nodes, each with a connection of its own, run agents that pay once,
 // while the leader of the log is killed: nobody pays twice, and every agent ends.
 func TestOnceEffectsHappenOnceWhileLeadersDie(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	agents, kills := 60, 2
 	if testing.Short() {

@@ -13,6 +13,7 @@ import (
 // TestPruningWhileConnectionsAreCutLosesNothingElse prunes bodies that take pages, and small ones, while connections
 // are cut: what was pruned is gone, and everything else is there, headers and all.
 func TestPruningWhileConnectionsAreCutLosesNothingElse(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewProxy(t, "tcp", shared.Addr())
 	s := open(t, through(p, "prunes", shared), Options{Patience: patient})
 	w := enginetest.NewWriter(t, s)

@@ -15,6 +15,7 @@ import (
 // TestServersThatDoNotSyncAlwaysAreRefused opens stores on servers that do not, that do not say, and that say so in
 // either way.
 func TestServersThatDoNotSyncAlwaysAreRefused(t *testing.T) {
+	t.Parallel()
 	lax := natstest.Start(t, natstest.Lax)
 	strict := natstest.Start(t, natstest.Export)
 	mute := "nats://" + shared.Addr() + "/mute"
@@ -59,6 +60,7 @@ func TestServersThatDoNotSyncAlwaysAreRefused(t *testing.T) {
 // TestAMajorityThatSyncsAlwaysOpensTheStore opens a store of three servers while one is down, while the monitor of one
 // takes questions and never answers, and while one is back and does not sync any more.
 func TestAMajorityThatSyncsAlwaysOpensTheStore(t *testing.T) {
+	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	s := open(t, c.URL("most"), Options{Patience: patient})
 	w := enginetest.NewWriter(t, s)
