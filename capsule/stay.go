@@ -55,32 +55,31 @@ func (o *ImportOptions) stay(ctx context.Context, s perdure.Store, id perdure.Ag
 	if err != nil {
 		return nil, held, unjudged(err)
 	}
-	known := map[short]bool{}
-	for item, err := range s.Entries(ctx, id, 0) {
-		if err != nil {
-			return nil, held, err
+	fresh, back := lacking(arriving, recent(here)), perdure.Backwards(ctx, s, id, nil)
+	now := inTurn(fresh, back) // what keeps an agent is among the last it was told
+	var next *perdure.Agent
+	if err = perdure.ErrBehind; whole == nil && d == perdure.Full {
+		next, err = later(here, fresh)
+	}
+	if err != nil {
+		known, scanErr := shorts(perdure.Memory(ctx, s, id))
+		if scanErr != nil {
+			return nil, held, scanErr
 		}
-		known[short(item.Name[:16])] = true
-	}
-	fresh := func(yield func(*perdure.Entry, error) bool) {
-		for e, err := range arriving {
-			if (err != nil || !known[short(e.Name[:16])]) && !yield(e, err) {
-				return
-			}
+		if fresh = lacking(arriving, known); whole == nil {
+			whole = inTurn(perdure.Memory(ctx, s, id), fresh)
 		}
+		now = whole
+		next, err = o.fold(d, whole)
 	}
-	if whole == nil {
-		whole = inTurn(perdure.Memory(ctx, s, id), fresh)
-	}
-	next, err := o.fold(d, whole)
 	if err != nil {
 		return nil, held, unjudged(err)
 	}
-	before, err := standing(here, perdure.Memory(ctx, s, id))
+	before, err := standing(here, back)
 	if err != nil {
 		return nil, held, err
 	}
-	after, err := standing(next, whole)
+	after, err := standing(next, now)
 	if err != nil || next.Fold().Ended != nil || (len(before) > 0) == (len(after) > 0) {
 		return nil, held, err
 	}
@@ -117,15 +116,89 @@ func standing(a *perdure.Agent, entries iter.Seq2[*perdure.Entry, error]) (holds
 	if len(paused) == 0 {
 		return nil, nil
 	}
+	left := len(paused)
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(paused, e.Name) && e.IsHold() {
+		if !slices.Contains(paused, e.Name) {
+			continue
+		}
+		if e.IsHold() {
 			holds = append(holds, e)
+		}
+		if left--; left == 0 {
+			break
 		}
 	}
 	return holds, nil
+}
+
+// laterAtOnce is how many entries are folded at a time.
+const laterAtOnce = 256
+
+// later is an agent with entries that follow what it was loaded from. An error says that some do not, or count for
+// nothing: whoever wants to know which folds all of the memory.
+func later(a *perdure.Agent, fresh iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, error) {
+	ends := map[perdure.Hash]bool{} // the entries that none of the others follows
+	var some []*perdure.Entry
+	for e, err := range fresh {
+		if err != nil {
+			return nil, err
+		}
+		ends[e.Name] = true
+		for _, p := range e.Parents {
+			delete(ends, p)
+		}
+		if some = append(some, e); len(some) == laterAtOnce {
+			if a, err = a.Apply(some...); err != nil {
+				return nil, err
+			}
+			some = nil
+		}
+	}
+	a, err := a.Apply(some...)
+	if err != nil {
+		return nil, err
+	}
+	heads := a.Heads()
+	for name := range ends {
+		if !slices.Contains(heads, name) { // it waits for entries that came long before
+			return nil, perdure.ErrBehind
+		}
+	}
+	return a, nil
+}
+
+// lacking is the entries but those that are known.
+func lacking(entries iter.Seq2[*perdure.Entry, error], known map[short]bool) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if (err != nil || !known[short(e.Name[:16])]) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// recent is the names of the entries that an agent still holds, shorts those of any.
+func recent(a *perdure.Agent) map[short]bool {
+	known := map[short]bool{}
+	for e := range a.Recent() {
+		known[short(e.Name[:16])] = true
+	}
+	return known
+}
+
+func shorts(entries iter.Seq2[*perdure.Entry, error]) (map[short]bool, error) {
+	known := map[short]bool{}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		known[short(e.Name[:16])] = true
+	}
+	return known, nil
 }
 
 // byPeople reports whether people ended all of the holds of an agent with one of the entries. What a key says that was

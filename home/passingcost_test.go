@@ -1,6 +1,7 @@
 package home_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -103,6 +104,54 @@ func TestPassingOneOfManyCostsOne(t *testing.T) {
 			}
 			if small, large := cost[2_000], cost[16_000]; large > 2*small {
 				t.Errorf("to pass one entry took %d KiB of 2,000 entries, %d KiB of 16,000", small>>10, large>>10)
+			}
+		})
+	}
+}
+
+// What an agent was told where it arrived, that it waits and that somebody admitted it, comes back at the cost of
+// that, however long the memory: also where it is refused, which a peer may have tried again and again.
+func TestAnAdmissionComesBackAtItsOwnCost(t *testing.T) {
+	rights := map[string]perdure.Right{"taken": perdure.MayAuthor | perdure.MayApprove, "refused": perdure.MayAuthor}
+	for name, right := range rights {
+		t.Run(name, func(t *testing.T) {
+			cost := map[int]uint64{}
+			for _, size := range []int{2_000, 16_000} {
+				a, an := openDesk(t)
+				b, bn := openDesk(t)
+				for l, x := range map[home.Local]perdure.Trustee{
+					b: {Key: an.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope},
+					a: {Key: bn.Key.Key(), Rights: right, Scope: perdure.AnyScope},
+				} {
+					if err := l.Desk.Home.TrustKey(x); err != nil {
+						t.Fatal(err)
+					}
+				}
+				id := newAgent(t, a, 1)
+				grow(t, a, id, size, size/8)
+				s, err := exchange.Sync(t.Context(), a, b, id, exchange.Push)
+				if err != nil || s.Pushed == nil || s.Pushed.Held == "" {
+					t.Fatalf("%+v %v, want it to arrive and wait", s, err)
+				}
+				if _, err := b.Desk.Resume(t.Context(), b.Visitor, id.String(), ""); err != nil {
+					t.Fatal(err)
+				}
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				s, err = exchange.Sync(t.Context(), a, b, id, exchange.Pull)
+				runtime.ReadMemStats(&after)
+				if name == "taken" && (err != nil || s.Pulled == nil || s.Pulled.Held != "") {
+					t.Fatalf("%+v %v", s, err)
+				}
+				var r *perdure.Rejection
+				if name == "refused" && (!errors.As(err, &r) || r.Predicate != "key.trusted") {
+					t.Fatalf("%+v %v, want it refused", s, err)
+				}
+				cost[size] = after.TotalAlloc - before.TotalAlloc
+				t.Logf("%d entries: %d KiB", size, cost[size]>>10)
+			}
+			if small, large := cost[2_000], cost[16_000]; large > 2*small {
+				t.Errorf("it took %d KiB with 2,000 entries, %d KiB with 16,000", small>>10, large>>10)
 			}
 		})
 	}
