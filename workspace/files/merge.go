@@ -177,9 +177,17 @@ func (m *merger) added(base, one, other []string, turned bool) bool {
 	return true
 }
 
-// line merges stretches of as many lines line by line, and reports whether they go together.
+// line merges stretches of as many lines line by line, and reports whether they go together. One of them may go on:
+// whoever ticks a box often adds one to the end, too.
 func (m *merger) line(base, a, b []string) bool {
-	if len(a) != len(base) || len(b) != len(base) {
+	n := len(base)
+	if len(a) < n || len(b) < n {
+		return false
+	}
+	more := a[n:]
+	if len(more) == 0 {
+		more = b[n:]
+	} else if len(b) > n && !slices.Equal(more, b[n:]) {
 		return false
 	}
 	var out []string
@@ -191,7 +199,7 @@ func (m *merger) line(base, a, b []string) bool {
 		}
 		out = append(out, strings.Join(got, ""))
 	}
-	m.out = append(m.out, out...)
+	m.out = append(append(m.out, out...), more...)
 	return true
 }
 

@@ -21,6 +21,8 @@ func TestTextsMerge(t *testing.T) {
 		{"one has what the other appended", "a\n", "a\nm\nf\n", "a\nf\n", "a\nm\nf\n"},
 		{"adjacent lines", "- [ ] one\n- [ ] two\n", "- [x] one\n- [ ] two\n", "- [ ] one\n- [ ] zwei\n",
 			"- [x] one\n- [ ] zwei\n"},
+		{"a tick and a line more beside another's line", "# Now\n- [ ] one\n- [ ] two\n", "# Now\n- [ ] one\n- [ ] zwei\n",
+			"# Now\n- [x] one\n- [ ] two\n- [ ] three\n", "# Now\n- [x] one\n- [ ] zwei\n- [ ] three\n"},
 		{"a tick and words of one line", "- [ ] one two three\n", "- [x] one two three\n", "- [ ] one two four\n",
 			"- [x] one two four\n"},
 		{"a line taken away beside one added", "a\nb\n", "a\nb\nc\n", "a\n", "a\nc\n"},
