@@ -42,6 +42,7 @@ func TestWhatACharterGives(t *testing.T) {
 	owner, bob, cy, eve := people["owner"].key, people["bob"].key, people["cy"].key, people["eve"].key
 	ours := NewTrust(trustee("owner", MayOwn, "acme"), trustee("ann", MayApprove, "acme"))
 	admits := NewTrust(trustee("heir", MayOwn, "acme"), trustee("ann", MayApprove, "acme"))
+	beside := admits.With() // nobody let it in: a snapshot alone vouched for it
 	move := func(by Key, let ...Key) authored { return authored{key: by, right: MayOwn, let: let} }
 	for name, c := range map[string]struct {
 		trust *Trust // in admits the owner is nobody, and the agent was let in
@@ -57,6 +58,7 @@ func TestWhatACharterGives(t *testing.T) {
 		"a delegate moves it, as an approver let it":  {ours, move(cy, bob), true},
 		"a delegate moves it, as somebody here did":   {ours, move(cy, people["ann"].key), true},
 		"its owner writes, once let in":               {admits, authored{key: owner, right: MayAuthor}, true},
+		"its owner writes, as nobody let it in":       {beside, authored{key: owner, right: MayAuthor}, false},
 		"its owner lifts a pause, once let in":        {admits, authored{key: owner, right: MayApprove, here: true}, false},
 		"its owner moves it, as its approver let it":  {admits, move(owner, bob), false},
 		"its owner moves it, as nobody let it":        {admits, move(owner, eve), false},
