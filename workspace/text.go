@@ -136,7 +136,7 @@ const (
 	// passageSize is how long a passage of a document is: long enough to say something, short enough to be a snippet's
 	// home.
 	passageSize = 1800
-	// turnSize is how long a passage of a transcript is. Nearly every turn is shorter: cut, it would take several places
+	// turnSize is how long a passage of a transcript is. Nearly every turn is shorter: cut, it would take many places
 	// of a search, and none of them would have all of its words. Of longer ones a model of meaning would not read all.
 	turnSize = maxEmbedText
 )
@@ -156,7 +156,7 @@ func passages(text string, size int) []string {
 	return all
 }
 
-// passagesOf are the passages of a document. Those of a transcript are its turns. Its heading goes behind the first one:
+// passagesOf are the passages of a document. Those of a transcript are its turns. Its heading goes behind the first:
 // alone, it would take the place of a turn.
 func passagesOf(kind, text string) []string {
 	if kind != KindTranscript {
