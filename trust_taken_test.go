@@ -104,7 +104,7 @@ func TestAnAuthorsDecisionIsHeldAgainstTheAnswers(t *testing.T) {
 		"refused by somebody nobody asked": {1, []string{"ann"}, func(w *taken) {
 			w.decide(w.vote("ann", true), w.vote("bob", false))
 		}, 1},
-		"approved until a time that has passed here, if not by the author's clock": {1, []string{"ann"}, func(w *taken) {
+		"approved until a time that has passed here, not by the author's clock": {1, []string{"ann"}, func(w *taken) {
 			w.at = time.Now().Add(-time.Hour)
 			w.expires = perdure.TimeOf(time.Now().Add(-time.Minute))
 			w.decide(w.vote("ann", true))

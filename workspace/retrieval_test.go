@@ -203,7 +203,8 @@ func TestWhoIsAskedAboutCountsInAConversationOfTwo(t *testing.T) {
 	}
 }
 
-// A long turn takes one place, and has all of its words. What is in quotes is found where it stands in other words, too.
+// A long turn takes one place, and has all of its words. What is in quotes is found where it stands in other words,
+// too.
 func TestALongTurnIsFoundOnceWithAllOfItsWords(t *testing.T) {
 	t.Parallel()
 	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
