@@ -9,8 +9,12 @@ import (
 // trusted to own it, and nobody who is vouched for it. Nil: it may count, and Counts tells. What strangers wrote costs
 // whoever lists it a look at each entry, and no more, however its entries hang together.
 //
-// Paused is the pause that was written last, if nobody has said since that the agent is to go on.
+// Paused is the pause that was written last, if nobody has said since that the agent is to go on. To a nil Trust nobody
+// is a stranger.
 func (t *Trust) Strange(ctx context.Context, s Store, id AgentID) (held error, paused *Pause) {
+	if t == nil {
+		return nil, nil
+	}
 	var first *authored
 	for item, err := range s.Entries(ctx, id, 0) {
 		if err != nil {
