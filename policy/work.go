@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -137,9 +138,17 @@ func (v *value) longest() int {
 // idBefore is the @id of a rule, as it is written.
 var idBefore = regexp.MustCompile(`@id\s*\(\s*"([^"]*)"\s*\)`)
 
+// longPath is a path of more names than arguments have, with the two before them: context.args.
+var longPath = regexp.MustCompile(fmt.Sprintf(`\w(?:%[1]s\.%[1]s\w+){%[2]d}`, `(?:\s|//[^\n]*\n)*`, maxDepth+2))
+
 // tooMuch is the fault of a file that is not to be parsed: Cedar compares what is constant while it reads a rule, texts
-// with patterns and each part of a list with all others.
+// with patterns and each part of a list with all others. Of `has a.b.c` it makes a test for each of a, a.b and a.b.c,
+// so that a path costs the square of its length.
 func tooMuch(f File) *Fault {
+	if at := longPath.FindIndex(f.Text); at != nil {
+		line := 1 + bytes.Count(f.Text[:at[0]], []byte("\n"))
+		return f.faultAt(at[0], line, fmt.Sprintf("a path of more than %d names", maxDepth+2))
+	}
 	quote, line, began, parts := -1, 1, 1, 0 // where a text in quotes begins, if there is one, and its line
 	for i := 0; i < len(f.Text); i++ {
 		switch c := f.Text[i]; {

@@ -89,3 +89,21 @@ func TestListsOfListsAreNotCompared(t *testing.T) {
 		t.Errorf("got %s by %v, want a denial by policy.args", v.Answer, v.Rules)
 	}
 }
+
+// TestLongPathsAreNotParsed: of `has` and a path of n names Cedar makes n tests, each as long as what it tests.
+func TestLongPathsAreNotParsed(t *testing.T) {
+	for name, path := range map[string]string{
+		"has":    "context has " + strings.Repeat("a.", 100_000) + "a",
+		"spaced": "context has " + strings.Repeat("a . ", 100) + "a",
+		"broken": "context has " + strings.Repeat("a. // and on\n", 100) + "a",
+	} {
+		rule := `@id("long") permit (principal, action, resource) when { ` + path + " };"
+		_, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(rule)})
+		if err == nil || !strings.Contains(err.Error(), "names") || !strings.Contains(err.Error(), "long") {
+			t.Errorf("%s: %v, want a fault that names the rule and its path", name, err)
+		}
+	}
+	deep := strings.Repeat("a.", 29) + "a"
+	parse(t, allText+`@id("deep") forbid (principal, action == Action::"execute", resource)
+when { context.args has `+deep+` && context.args.`+deep+` == "x" };`)
+}
