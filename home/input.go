@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -127,8 +128,12 @@ func (r *Request) Input(at *Rest) (Input, error) {
 }
 
 // ParseVote reads what a person answers who is asked about an action: y alone, or n, with a reason or none. All else is
-// no vote: what comes after a y may take it back, and whoever asks a question has not decided.
+// no vote: what comes after a y may take it back, "no idea" refuses nothing, and whoever asks a question has not
+// decided. The bare letter n begins no sentence, so that its reason needs no more than a space.
 func ParseVote(line string, digest perdure.Hash) (in Input, ok bool) {
+	if line = strings.TrimSpace(line); len(line) > 1 && strings.EqualFold(line[:2], "n ") {
+		line = "n:" + line[1:]
+	}
 	yes, note, ok := parseAnswer(line, []string{"y", "yes"}, []string{"n", "no"})
 	if !ok || yes && note != "" {
 		return Input{}, false
@@ -143,13 +148,17 @@ func ParseSettle(line string, decision perdure.Hash) (in Input, leave, ok bool) 
 	case "", "leave", "l", "later":
 		return Input{}, true, true
 	}
-	yes, note, ok := parseAnswer(line, []string{"happened", "it happened", "h"},
-		[]string{"did not happen", "it did not happen", "not", "n"})
+	yes, note, ok := parseAnswer(line, []string{"h", "happened", "it happened"},
+		[]string{"n", "not", "did not happen", "it did not happen"})
 	if !ok {
 		return Input{}, false, false
 	}
 	return Input{Decision: decision, Yes: yes, Note: note}, false, true
 }
+
+// reasoned is an answer and why. A word that merely follows may turn an answer around ("not sure", "happened not"):
+// only a separator makes it a reason.
+var reasoned = regexp.MustCompile(`(?is)^(.*?)\s*(?:[,.:;!]+|--|[–—]|\s-\s|\sbecause\s)\s*(.*)$`)
 
 // parseAnswer reads one of two answers and what is said with it.
 func parseAnswer(line string, yes, no []string) (is bool, note string, ok bool) {
@@ -157,17 +166,12 @@ func parseAnswer(line string, yes, no []string) (is bool, note string, ok bool) 
 	if strings.HasSuffix(line, "?") {
 		return false, "", false
 	}
-	for i, words := range [][]string{yes, no} {
-		for _, word := range words {
-			if len(line) < len(word) || !strings.EqualFold(line[:len(word)], word) {
-				continue
-			}
-			if rest := line[len(word):]; rest == "" || strings.ContainsRune(" ,.:;!", rune(rest[0])) {
-				return i == 0, strings.TrimLeft(rest, " ,.:;!"), true
-			}
-		}
+	if parts := reasoned.FindStringSubmatch(line); parts != nil {
+		line, note = parts[1], parts[2]
 	}
-	return false, "", false
+	line = strings.ToLower(line)
+	is = slices.Contains(yes, line)
+	return is, note, is || slices.Contains(no, line)
 }
 
 // Vote tells an agent what a person answered.

@@ -12,11 +12,19 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	digest := perdure.Hash{1}
 	for line, want := range map[string]home.Input{
-		"y":            {Yes: true},
-		"YES":          {Yes: true},
-		"yes.":         {Yes: true},
-		" n too much ": {Note: "too much"},
-		"no: too much": {Note: "too much"},
+		"y":                               {Yes: true},
+		"YES":                             {Yes: true},
+		"yes.":                            {Yes: true},
+		" n too much ":                    {Note: "too much"},
+		"no: too much":                    {Note: "too much"},
+		"N too dear":                      {Note: "too dear"},
+		"n not yet":                       {Note: "not yet"},
+		"n, no idea what it is for":       {Note: "no idea what it is for"},
+		"no!":                             {},
+		"No, too dear: ask me on Monday.": {Note: "too dear: ask me on Monday."},
+		"no because we have one":          {Note: "we have one"},
+		"no -- too dear":                  {Note: "too dear"},
+		"no - too dear":                   {Note: "too dear"},
 	} {
 		want.Digest = digest
 		if got, ok := home.ParseVote(line, digest); !ok || got != want {
@@ -25,7 +33,8 @@ func TestVotesAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 	for _, line := range []string{"", "?", "maybe", "yesterday", "now", "what for, now?", "y?", "no?",
 		"yes, but is it safe?", "too much money", "ok then yes", "Yes, go ahead",
-		"yes but do NOT do it", "y - no, wait", "yes, no"} {
+		"yes but do NOT do it", "y - no, wait", "yes, no", "no idea", "No way to tell: ask bob", "not sure", "not yet",
+		"no doubt", "no problem, go ahead", "n/a", "y because"} {
 		if got, ok := home.ParseVote(line, digest); ok {
 			t.Errorf("%q is taken for a vote: %+v", line, got)
 		}
@@ -36,10 +45,14 @@ func TestWhatHappenedIsReadAsPeopleWriteIt(t *testing.T) {
 	t.Parallel()
 	decision := perdure.Hash{1}
 	for line, want := range map[string]home.Input{
-		"happened":                          {Yes: true},
-		"It happened: the bank shows it":    {Yes: true, Note: "the bank shows it"},
-		"not":                               {},
-		"did not happen, I asked the bank.": {Note: "I asked the bank."},
+		"happened":                           {Yes: true},
+		"It happened: the bank shows it":     {Yes: true, Note: "the bank shows it"},
+		"not":                                {},
+		"did not happen, I asked the bank.":  {Note: "I asked the bank."},
+		"H":                                  {Yes: true},
+		"n":                                  {},
+		"Not -- the account is unchanged":    {Note: "the account is unchanged"},
+		"happened because the bank shows it": {Yes: true, Note: "the bank shows it"},
 	} {
 		want.Decision = decision
 		if got, leave, ok := home.ParseSettle(line, decision); !ok || leave || got != want {
@@ -51,7 +64,9 @@ func TestWhatHappenedIsReadAsPeopleWriteIt(t *testing.T) {
 			t.Errorf("%q does not leave it open", line)
 		}
 	}
-	for _, line := range []string{"happened?", "y", "nothing", "what is it"} {
+	for _, line := range []string{"happened?", "y", "nothing", "what is it", "not sure", "not yet known",
+		"not sure: ask the bank", "happened not", "happened I think", "no", "no idea", "n sure", "not-sure",
+		"did not happen yet", "leave it to me, it happened"} {
 		if got, leave, ok := home.ParseSettle(line, decision); ok {
 			t.Errorf("%q is taken for an answer: %+v, %v", line, got, leave)
 		}

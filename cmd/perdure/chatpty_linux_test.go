@@ -239,17 +239,19 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	d.types(ctrlC)
 	d.sees("in-doubt  did it happen? shell")
 	d.sees(`"600"`)
-	d.sees("did it happen? happened, not, or leave: ")
-	d.types("did it?\n")
-	d.sees("leaves it open")
-	d.sees("did it happen? happened, not, or leave: ")
+	d.sees("did it happen? happened, not (not: WHY), or leave: ")
+	for _, unclear := range []string{"did it?", "not sure", "not yet known", "happened not"} {
+		d.types(unclear + "\n")
+		d.sees("leaves it open")
+		d.sees("did it happen? happened, not (not: WHY), or leave: ")
+	}
 	d.types("leave\n")
 	d.sees("it waits until it is known whether this happened")
 	d.sees("> ")
 	d.types(ctrlD)
 	d.gone(exitOK)
 	d = sit(t, args...)
-	d.sees("did it happen? happened, not, or leave: ")
+	d.sees("did it happen? happened, not (not: WHY), or leave: ")
 	d.types("not, I looked\n")
 	d.sees("| so it came to failed")
 	d.types(ctrlD)
@@ -297,10 +299,10 @@ done
 		time.Sleep(10 * time.Millisecond) // what has not begun is not in doubt
 	}
 	d.types(ctrlC)
-	d.sees("did it happen? happened, not, or leave: ")
+	d.sees("did it happen? happened, not (not: WHY), or leave: ")
 	d.types("not\n")
 	d.sees("still under way")
-	d.sees("did it happen? happened, not, or leave: ")
+	d.sees("did it happen? happened, not (not: WHY), or leave: ")
 	key := strings.TrimSpace(must(t, exitOK, "show", "chat", "--store", store, "--jq", ".open[].key"))
 	if err := os.WriteFile(release, nil, 0o600); err != nil {
 		t.Fatal(err)

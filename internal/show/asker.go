@@ -51,8 +51,8 @@ func (a *Asker) Line(ctx context.Context, prompt string) (string, error) {
 // approval asks a person about an action that policy asks about. What is no vote and a question is for the agent: then
 // the input says it. Leave says that they left it open.
 func (a *Asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leave bool, err error) {
-	const help = "y or yes alone approves this one action, n denies it, and what comes after n is told to the agent; " +
-		"a question is told to it, too, and decides nothing; Ctrl-D leaves it open"
+	const help = "y or yes alone approves this one action, n denies it, and what comes after n (or after no and a " +
+		"comma) is told to the agent; a question is told to it, too, and decides nothing; Ctrl-D leaves it open"
 	leave, err = a.about(ctx, w, "approve this? y, n, or n and why: ", help, func(line string) bool {
 		ok := false
 		if in, ok = home.ParseVote(line, w.Digest); !ok && len(line) > 1 && strings.HasSuffix(line, "?") {
@@ -67,9 +67,10 @@ func (a *Asker) approval(ctx context.Context, w *view.Wait) (in home.Input, leav
 // doubt asks a person whether an effect happened of which nobody can tell. Open says that they leave it so, leave that
 // they go.
 func (a *Asker) doubt(ctx context.Context, w *view.Wait) (in home.Input, open, leave bool, err error) {
-	const help = "happened, or not, says what you found out, and what comes after it is told to the agent; leave, or " +
-		"an empty line, leaves it open. It is never done again to find out"
-	leave, err = a.about(ctx, w, "did it happen? happened, not, or leave: ", help, func(line string) bool {
+	const help = "type happened (or h), not (or n) if it did not, or leave (or l, or an empty line), which leaves it " +
+		"open. A colon or a comma, and a note for the agent, may follow: \"not: I asked the bank\". It is never done " +
+		"again to find out"
+	leave, err = a.about(ctx, w, "did it happen? happened, not (not: WHY), or leave: ", help, func(line string) bool {
 		ok := false
 		in, open, ok = home.ParseSettle(line, w.Decision)
 		return ok
