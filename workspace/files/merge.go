@@ -177,23 +177,31 @@ func (m *merger) added(base, one, other []string, turned bool) bool {
 	return true
 }
 
-// line merges stretches of as many lines line by line, and reports whether they go together. One of them may go on:
-// whoever ticks a box often adds one to the end, too.
+// line merges stretches of as many lines line by line, and reports whether they go together. One side may be longer:
+// whoever ticks a box often adds a line at the end, too. A tick in the line of another task would have somebody leave
+// undone what is to be done. So where it is not sure which line became which, they do not go together.
 func (m *merger) line(base, a, b []string) bool {
 	n := len(base)
-	if len(a) < n || len(b) < n {
-		return false
+	var more []string
+	for len(a) > n && len(b) > n && a[len(a)-1] == b[len(b)-1] { // both have it
+		more = slices.Insert(more, 0, a[len(a)-1])
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	more := a[n:]
-	if len(more) == 0 {
-		more = b[n:]
-	} else if len(b) > n && !slices.Equal(more, b[n:]) {
+	switch {
+	case !leads(base, a) || !leads(base, b) || len(a) > n && len(b) > n:
 		return false
+	case len(a) > n:
+		more = append(slices.Clone(a[n:]), more...)
+	case len(b) > n:
+		more = append(slices.Clone(b[n:]), more...)
 	}
 	var out []string
-	for i := range base {
+	for i, was := range base {
+		if was != a[i] && was != b[i] && a[i] != b[i] && (!became(base, i, a[i]) || !became(base, i, b[i])) {
+			return false
+		}
 		w := merger{}
-		got := w.merge(words(base[i]), words(a[i]), words(b[i]))
+		got := w.merge(words(was), words(a[i]), words(b[i]))
 		if w.conflict {
 			return false
 		}
@@ -201,6 +209,43 @@ func (m *merger) line(base, a, b []string) bool {
 	}
 	m.out = append(append(m.out, out...), more...)
 	return true
+}
+
+// leads reports whether the first lines of a side are those of base, in their places: there are no more, or nothing but
+// ticks changed in them.
+func leads(base, side []string) bool {
+	if len(side) <= len(base) {
+		return len(side) == len(base)
+	}
+	for i := range base {
+		if unticked(side[i]) != unticked(base[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// became reports whether line is what a line of base was changed to: it is no other line of base, and more than half of
+// the words are the same.
+func became(base []string, i int, line string) bool {
+	was, is := unticked(base[i]), unticked(line)
+	if was == is {
+		return true
+	}
+	if slices.ContainsFunc(base, func(other string) bool { return unticked(other) == is }) {
+		return false
+	}
+	from, to := spoken(was), spoken(is)
+	return 2*len(common(from, to)) > max(len(from), len(to))
+}
+
+var untick = strings.NewReplacer("[x]", "[ ]", "[X]", "[ ]")
+
+func unticked(line string) string { return untick.Replace(line) }
+
+// spoken are the words of a line without what is between them.
+func spoken(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // words are the words of a line, and each character between them.

@@ -29,6 +29,12 @@ func TestTextsMerge(t *testing.T) {
 		{"a line taken away beside one added", "a\nb\n", "a\nb\nc\n", "a\n", "a\nc\n"},
 		{"changed here, taken away there", "a\nb\nc\n", "a\nc\n", "a\nb2\nc\n", "a\nb2\nc\n"},
 		{"no line end", "a", "a\nb", "a\nc", "a\nb\nc"},
+		{"a tick, and a task in front and other words of the first", "- [ ] buy milk\n- [ ] pay rent\n",
+			"- [ ] buy milk\n- [x] pay rent\n", "- [ ] call mum\n- [ ] buy oat milk\n- [ ] pay rent\n",
+			markMemory + "\n- [ ] buy milk\n- [x] pay rent\n" + markMiddle +
+				"\n- [ ] call mum\n- [ ] buy oat milk\n- [ ] pay rent\n" + markFile + "\n"},
+		{"a tick, and another task in the place of the one", "- [ ] pay rent\n", "- [x] pay rent\n", "- [ ] call mum\n",
+			markMemory + "\n- [x] pay rent\n" + markMiddle + "\n- [ ] call mum\n" + markFile + "\n"},
 		{"clash", "a\nb\nc\n", "a\nm\nc\n", "a\nf\nc\n",
 			"a\n" + markMemory + "\nm\n" + markMiddle + "\nf\n" + markFile + "\nc\n"},
 		{"nothing before", "", "m\n", "f\n", "m\nf\n"},
@@ -63,6 +69,64 @@ func TestMergesLoseNothing(t *testing.T) {
 		}
 		if again, _ := merge(f, got, got); again != got {
 			t.Fatalf("seed %d: merged again: %q, want %q", seed, again, got)
+		}
+	}
+}
+
+// Whatever one does to a list of tasks, what the other ticked is ticked, or there is a conflict, and no other task is.
+func TestATickStaysWithItsTask(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var base []string
+		for i := range 1 + r.IntN(6) {
+			base = append(base, fmt.Sprintf("- [ ] do%d the%d thing%d", i, i, i))
+		}
+		ticked, ticks := slices.Clone(base), []string(nil)
+		for i := range base {
+			if r.IntN(2) == 0 {
+				ticked[i], ticks = strings.Replace(base[i], "[ ]", "[x]", 1), append(ticks, fmt.Sprintf("thing%d", i))
+			}
+		}
+		other, gone := slices.Clone(base), []string(nil)
+		for n := range r.IntN(5) {
+			switch at := r.IntN(len(other) + 1); {
+			case at == len(other) || r.IntN(3) == 0:
+				other = slices.Insert(other, at, fmt.Sprintf("- [ ] new%d task%d", n, n))
+			case r.IntN(3) == 0:
+				gone = append(gone, other[at])
+				other = slices.Delete(other, at, at+1)
+			case r.IntN(4) == 0 && at > 0:
+				other[at-1], other[at] = other[at], other[at-1]
+			default:
+				other[at] = strings.Replace(other[at], "the", fmt.Sprintf("word%d the", n), 1)
+			}
+		}
+		for turn, sides := range [][2][]string{{ticked, other}, {other, ticked}} {
+			got, conflict := merge(text(base), text(sides[0]), text(sides[1]))
+			fail := func(what string) {
+				t.Fatalf("seed %d, turn %d: %s\nbase:\n%sone:\n%sother:\n%sgot:\n%s", seed, turn, what, text(base),
+					text(sides[0]), text(sides[1]), got)
+			}
+			for _, line := range split(got) {
+				task := func(tick string) bool { return strings.HasSuffix(line, tick) }
+				if strings.Contains(line, "[x]") && !slices.ContainsFunc(ticks, task) {
+					fail("another task is ticked: " + line)
+				}
+			}
+			for _, tick := range ticks {
+				is := func(line string) bool { return strings.HasSuffix(line, tick) }
+				ends := func(line string) bool { return is(line) && strings.Contains(line, "[x]") }
+				if !slices.ContainsFunc(split(got), ends) && (conflict || !slices.ContainsFunc(gone, is)) {
+					fail("the tick is lost: " + tick)
+				}
+			}
+			for _, line := range other {
+				said := line[len("- [ ] "):]
+				if !strings.Contains(got, said) {
+					fail("text is lost: " + said)
+				}
+			}
 		}
 	}
 }
