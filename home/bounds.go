@@ -26,6 +26,9 @@ func (p *PeerConfig) at() string {
 	return strings.TrimSuffix(p.URL, "/") + p.Dir
 }
 
+// source tells a place that is pulled from from all others: where it is, and the key it has to show there.
+func (p *PeerConfig) source() string { return strings.TrimSpace(p.at() + " " + p.Key) }
+
 // everywhere reports whether agents of all scopes pass.
 func (p *PeerConfig) everywhere() bool { return p.Scope == "" || p.Scope == perdure.AnyScope }
 

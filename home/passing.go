@@ -26,6 +26,7 @@ type Local struct {
 	Challenge perdure.Hash
 	At        string // the address by which it came, if that is known to be one of this server
 
+	from   string  // the place that is pulled from; empty: the visitor sends what arrives
 	moves  bool    // the agent that passes takes its seat along
 	within *bounds // of what passes by itself; nil: somebody named it
 }
@@ -56,8 +57,17 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 	if l.Visitor.May(VerbImport) != nil || d.Home.Dir == "" {
 		return o, nil
 	}
-	o.Partial, err = d.Home.arriving(id, l.Visitor.ID())
+	o.Partial, err = d.Home.arriving(id, l.sender())
 	return o, err
+}
+
+// sender tells whoever sends what arrives from all others. What broke off lies here unchecked: nobody else's transfer
+// goes on with it, waits for it, or is told what it is.
+func (l Local) sender() string {
+	if l.from == "" {
+		return l.Visitor.ID()
+	}
+	return l.Visitor.ID() + " from " + l.from
 }
 
 // kept is why nothing of an agent is passed on from here; empty: it is. Of what waits for somebody to admit it nothing
@@ -168,7 +178,7 @@ func (l Local) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*
 	if err := d.mayAdd(ctx, v, id); err != nil && !errors.Is(err, perdure.ErrNotFound) {
 		return nil, err // nothing of what is refused in the end lies here meanwhile
 	}
-	s, err := d.Home.openSpool(id, v.ID())
+	s, err := d.Home.openSpool(id, l.sender())
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (h *Home) Peering(ctx context.Context, d *Desk, log *slog.Logger) (func(), 
 	var nudges []chan struct{}
 	for _, c := range peers {
 		w := &peering{h: h, conf: c, book: book, log: log.With("peer", c.Name), nudge: make(chan struct{}, 1)}
-		w.here = Local{Desk: d, Visitor: v, within: &bounds{&w.conf, book}}
+		w.here = Local{Desk: d, Visitor: v, from: c.source(), within: &bounds{&w.conf, book}}
 		nudges = append(nudges, w.nudge)
 		all.Go(func() { w.run(ctx) })
 	}

@@ -109,6 +109,7 @@ func (r *reach) pass(ctx context.Context, here Local, c PeerConfig, id perdure.A
 	if err != nil {
 		return err
 	}
+	here.from = c.source()
 	_, err = exchange.Sync(ctx, here, p, id, way)
 	return errors.Join(err, p.Close())
 }

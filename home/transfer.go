@@ -82,7 +82,7 @@ func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exc
 			return out, err
 		}
 	}
-	here := Local{Desk: d, Visitor: v}
+	here := Local{Desk: d, Visitor: v, from: p.source()}
 	pass := func(one pick) (*Passage, error) {
 		way := way
 		if one.theirs {
