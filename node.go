@@ -285,13 +285,18 @@ func (n *Node) remember(a *Agent) {
 	n.cache.put(a, size)
 }
 
-// index records the line about an agent, if the store keeps one.
+// index records the line about an agent, if the store keeps one. It says nothing of what could not be written: a line of
+// more entries than there are would hide what they come to, such as a doubt, until there are more.
 func (n *Node) index(ctx context.Context, w *work) error {
+	a := w.a
+	if len(w.pending) > 0 {
+		a = w.base
+	}
 	l, ok := n.Store.(Lister)
-	if !ok || w.a == nil {
+	if !ok || a == nil {
 		return nil
 	}
-	line := w.a.listing(n.trust(), time.Now())
+	line := a.listing(n.trust(), time.Now())
 	line.Waiting = line.Waiting || w.behind != nil || w.copied
 	return l.Index(context.WithoutCancel(ctx), w.heads, line)
 }
