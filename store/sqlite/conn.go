@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	engine "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -199,7 +200,7 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%s is damaged: run `perdure doctor --repair`, or restore it from a backup: %w", path, err)
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
+		return noSpace(path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		if why := fixed(path); why != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
@@ -214,10 +215,17 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_IOERR:
 		var e *engine.Error
 		if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE {
-			return fmt.Errorf("no space left for %s: make room and open it again: %w", path, err)
+			return noSpace(path, err)
 		}
 		return fmt.Errorf("the disk under %s reports errors: look at the system's log, then open it again: %w", path,
 			err)
 	}
 	return err
+}
+
+// noSpace is an error of a store for which there is no room. Nothing is wrong with what it holds, so its hint keeps
+// whoever reads it from putting an older copy in its place.
+func noSpace(path string, err error) error {
+	return perdure.WithHint(fmt.Errorf("no space left for %s: make room: %w", path, err),
+		"make room on that disk, and repeat the command: nothing is lost")
 }
