@@ -19,6 +19,13 @@ type Talker interface {
 	Next(ctx context.Context, r *Rest) (in Input, leave bool, err error)
 }
 
+// Leaving is the signal of who wants to leave. It is no interrupt: what is at work here goes on until it rests, and only
+// waiting ends. Elsewhere says that waiting for another process that is at work ends as well.
+type Leaving interface {
+	os.Signal
+	Elsewhere() bool
+}
+
 // ErrMoved says that a conversation rests elsewhere than it did: there may be something else to ask.
 var ErrMoved = errors.New("the conversation has gone on")
 
@@ -64,11 +71,12 @@ func (t *Conversation) Talk(ctx context.Context, who Talker, interrupt <-chan os
 	}
 }
 
-// turnUntil is a turn that an interrupt ends. A signal that leaves ends only waiting: what is at work goes on.
+// turnUntil is a turn that an interrupt ends, and its waiting a signal that leaves.
 func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan os.Signal) error {
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
 	t.leaves.Store(false)
+	t.waits.Store(false)
 	over := make(chan error, 1)
 	go func() { over <- t.Turn(turn, in) }()
 	leaves := false
@@ -81,9 +89,10 @@ func (t *Conversation) turnUntil(ctx context.Context, in Input, interrupt <-chan
 			}
 			return err
 		case sig := <-interrupt:
-			_, leaves = sig.(interface{ Leaves() })
+			leaving, is := sig.(Leaving)
+			leaves = is
 			t.leaves.Store(leaves)
-			stopped = !leaves || t.waits.Load() || t.attended()
+			stopped = !leaves || t.waits.Load() || t.attended() && leaving.Elsewhere()
 		}
 	}
 	stop()

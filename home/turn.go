@@ -98,7 +98,6 @@ func (t *Conversation) stir() {
 func (t *Conversation) work(ctx context.Context, goes bool) error {
 	t.mu.Lock()
 	t.failed, t.away, t.cannot, t.idle = 0, t.Follow, "", nil
-	t.waits.Store(false)
 	t.mu.Unlock()
 	until, begun := time.Now().Add(turnPatience), time.Now()
 	for {

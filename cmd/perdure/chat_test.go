@@ -252,6 +252,46 @@ func TestChatIsInterruptedInItsTurnAndGoesOn(t *testing.T) {
 	}
 }
 
+// A program that quits does not wait for a model that has no time, and may still interrupt one that is at work.
+func TestChatQuitsInATurn(t *testing.T) {
+	t.Parallel()
+	t.Run("waiting", func(t *testing.T) {
+		t.Parallel()
+		_, args := served(t, "anthropic", func(int, map[string]any) wiretest.Turn {
+			return wiretest.Turn{Status: 429, Header: map[string]string{"Retry-After": "60"}, Kind: "rate_limit_error",
+				Message: "slow down"}
+		})
+		c := converse(t, args...)
+		c.until("rest")
+		c.send(`{"say":"are you there?"}`)
+		c.send(`{"say":"and still?"}`)
+		c.send(`{"quit":true}`)
+		all := append(c.until("rest"), c.until("rest")...)
+		if got := spokenTexts(all, "person"); !slices.Equal(got, []string{"are you there?", "and still?"}) {
+			t.Errorf("it was told %q", got)
+		}
+		if code := exitOf(t, c.cmd.Wait()); code != exitFailure {
+			t.Errorf("it exits with %d: %s", code, c.errs)
+		}
+	})
+	t.Run("at work", func(t *testing.T) {
+		t.Parallel()
+		_, args := held(t)
+		c := converse(t, args...)
+		c.until("rest")
+		c.send(`{"say":"think"}`)
+		c.until("delta")
+		c.send(`{"quit":true}`)
+		c.send(`{"interrupt":true}`)
+		if notes := spokenTexts(c.until("rest"), "note"); !slices.Equal(notes, []string{"interrupted"}) {
+			t.Errorf("got the notes %q", notes)
+		}
+		if code := exitOf(t, c.cmd.Wait()); code != exitOK {
+			t.Errorf("it exits with %d: %s", code, c.errs)
+		}
+	})
+}
+
 func TestChatComesBackAfterAKill(t *testing.T) {
 	t.Parallel()
 	_, args := held(t)

@@ -356,6 +356,25 @@ func TestCtrlDLeavesWhileTheModelHasNoTime(t *testing.T) {
 	d.gone(exitOK)
 }
 
+// A first turn that was cut short is one to go on with, as any other.
+func TestChatSaysThatItsFirstTurnWasCutShort(t *testing.T) {
+	t.Parallel()
+	_, args := held(t)
+	c := converse(t, args...)
+	c.until("rest")
+	c.send(`{"say":"think"}`)
+	c.until("delta")
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.cmd.Wait() // it was killed
+	d := sit(t, append([]string{"chat"}, args...)...)
+	d.sees("it is in the middle of a turn; press Enter to go on")
+	d.sees("> ")
+	d.types(ctrlD)
+	d.gone(exitOK)
+}
+
 // TestCtrlCLeavesWhileAnMCPServerStarts that does not answer.
 func TestCtrlCLeavesWhileAnMCPServerStarts(t *testing.T) {
 	t.Parallel()

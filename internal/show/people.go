@@ -150,7 +150,7 @@ func (f *People) Resting(r *home.Rest) error {
 	case r.Lacks:
 		f.Tell(fmt.Sprintf("it cannot go on here: %s; put that right and come back, nothing is lost", r.Why))
 	case !r.Idle && f.talk.Follow: // said already
-	case !r.Idle && r.Now.Fold().Turns == 0:
+	case !r.Idle && r.Now.Fold().Turns == 0 && len(f.talk.Words) == 0: // a turn counts once it is answered
 		f.Tell("it has not begun; press Enter to have it begin, or say something")
 	case !r.Idle:
 		f.Tell("it is in the middle of a turn; press Enter to go on, or say something")

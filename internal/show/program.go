@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
@@ -23,8 +25,17 @@ type Program struct {
 	interrupt chan os.Signal
 	typed     func(text string) string
 	in        chan programInput
+	quits     atomic.Bool // it wants to leave, also the turns that are still to come
 	mu        sync.Mutex
 }
+
+const (
+	// readAhead is how much of the input is read during a turn: an interrupt and a quit may come behind it.
+	readAhead = 64
+	// endPatience is how long a turn still waits for its model after the end of the input: who writes one message, and
+	// no more, wants the answer.
+	endPatience = 10 * time.Second
+)
 
 // NewProgram has a program talk that writes to in and reads out. An interrupt that it asks for goes to interrupt, and
 // typed is a text in which commands are as they are typed here.
@@ -44,6 +55,13 @@ type askedInterrupt struct{}
 
 func (askedInterrupt) String() string { return "interrupt" }
 func (askedInterrupt) Signal()        {}
+
+// askedQuit is the wish to leave; see home.Leaving.
+type askedQuit struct{}
+
+func (askedQuit) String() string  { return "quit" }
+func (askedQuit) Signal()         {}
+func (askedQuit) Elsewhere() bool { return false } // who says something and quits wants the answer
 
 func (f *Program) print(v any) error {
 	f.mu.Lock()
@@ -87,14 +105,29 @@ func (f *Program) Resting(r *home.Rest) error {
 
 // Begin implements home.Talker.
 func (f *Program) Begin() {
-	f.in = make(chan programInput)
+	f.in = make(chan programInput, readAhead)
 	go f.read() // it ends with its input or with the process
 }
 
 // Close implements home.Talker.
 func (f *Program) Close() {}
 
-// read reads the input. An interrupt is passed on at once; the rest waits until the turn is over.
+// signal passes on what is for the turn.
+func (f *Program) signal(sig os.Signal) {
+	select {
+	case f.interrupt <- sig:
+	default:
+	}
+}
+
+// quit has it leave where it rests, and not wait in a turn.
+func (f *Program) quit() {
+	f.quits.Store(true)
+	f.signal(askedQuit{})
+}
+
+// read reads the input. An interrupt is passed on at once, and so is that it leaves; the rest waits until the turn is
+// over.
 func (f *Program) read() {
 	r := bufio.NewReader(f.input)
 	for {
@@ -106,16 +139,19 @@ func (f *Program) read() {
 		if len(strings.TrimSpace(string(line))) > 0 {
 			var in programInput
 			in.Request, in.err = home.ReadRequest(line)
-			if in.Interrupt {
-				select {
-				case f.interrupt <- askedInterrupt{}:
-				default:
-				}
-				continue
+			switch {
+			case in.Interrupt:
+				f.signal(askedInterrupt{})
+			case f.quits.Load(): // it has gone
+			default:
+				f.in <- in
 			}
-			f.in <- in
+			if in.Quit {
+				f.quit()
+			}
 		}
 		if err != nil {
+			time.AfterFunc(endPatience, f.quit)
 			f.in <- programInput{err: err}
 			return
 		}
@@ -153,6 +189,9 @@ func (f *Program) Next(ctx context.Context, r *home.Rest) (in home.Input, leave 
 			in, err = got.Input(r)
 		}
 		if err == nil {
+			if f.quits.Load() {
+				f.signal(askedQuit{})
+			}
 			return in, false, nil
 		}
 		f.Tell(home.Trouble(err))

@@ -78,12 +78,12 @@ const (
 	ctrlD = 0x04
 )
 
-// leaving is the signal of who wants to leave while nobody asks. It is no interrupt: work goes on until it rests.
+// leaving is the signal of who wants to leave while nobody asks; see home.Leaving.
 type leaving struct{}
 
-func (leaving) Signal()        {}
-func (leaving) String() string { return "leaving" }
-func (leaving) Leaves()        {}
+func (leaving) Signal()         {}
+func (leaving) String() string  { return "leaving" }
+func (leaving) Elsewhere() bool { return true }
 
 // idle says that nobody asks, and where Ctrl-C goes meanwhile.
 func (s *source) idle(to chan os.Signal) {
