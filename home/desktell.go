@@ -178,17 +178,34 @@ func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, er
 	})
 }
 
-// Resume ends the pauses of an agent. To admit one that is held is for the home's owner.
+// Resume ends the pauses of an agent. To admit one that is held, or that waits since it arrived, is for the home's owner.
 func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
 	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
-		if held := d.Node.Trusted().Counts(a); held != nil && v.ID() != "owner" {
-			return nil, perdure.WithHint(
-				fmt.Errorf("%w: %s is held: %s", perdure.ErrDenied, view.Called(a), view.HeldText(held)),
-				"the owner of the home admits it there: perdure resume "+view.Callable(a),
-			)
+		if err := d.mayAdmit(ctx, v, a); err != nil {
+			return nil, err
 		}
 		return d.Home.Resume(ctx, d.Node, a, note, false)
 	})
+}
+
+// mayAdmit refuses to let an agent go on that nobody has admitted, unless the owner of the home says so.
+func (d *Desk) mayAdmit(ctx context.Context, v *Visitor, a *perdure.Agent) error {
+	if v.ID() == ownerID {
+		return nil
+	}
+	why := ""
+	if held := d.Node.Trusted().Counts(a); held != nil {
+		why = "is held: " + view.HeldText(held)
+	} else if waits, err := arrivalHold(ctx, d.Store, a); err != nil {
+		return err
+	} else if waits {
+		why = "came from elsewhere, and waits until it is admitted"
+	}
+	if why == "" {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("%w: %s %s", perdure.ErrDenied, view.Called(a), why),
+		"the owner of the home admits it there: perdure resume "+view.Callable(a))
 }
 
 // Grant adds to what an agent may spend.

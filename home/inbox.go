@@ -81,11 +81,15 @@ func (d *Desk) offer(ctx context.Context, v *Visitor, waits []view.Wait) {
 		if verb == "" || w.Answer == "" {
 			continue
 		}
-		err := v.may(verb)
+		err, admits := v.may(verb), error(nil)
 		if a, unread := d.Load(ctx, w.Agent); err == nil && unread == nil {
-			err = v.MayIn(verb, a.Fold().Charter.Scope)
+			if err = v.MayIn(verb, a.Fold().Charter.Scope); err == nil && verb == VerbResume {
+				admits = d.mayAdmit(ctx, v, a)
+			}
 		}
-		if err != nil {
+		if admits != nil {
+			w.Answer, w.Others = "", v.Name+" may not admit it here: the owner of the home must"
+		} else if err != nil {
 			why := v.Name + " may not " + doing(verb) + " here"
 			if !v.Speaks && v.May(verb) == nil {
 				why = v.Name + " is a program, and cannot " + doing(verb) + " for a person"
