@@ -14,12 +14,14 @@ type strays struct {
 	count int
 	keys  []perdure.Key // who wrote them, in order
 	drops bool          // the copy counts here, and there are no others besides it
+	holds bool          // but the hold that this place put it under when it arrived
 }
 
 // restores reports whether an older copy counts here, and all that the store has besides it was written by keys that
 // neither the trust of this place nor the copy knows. Nothing says that these were strangers always: the line that
 // trusted one may be gone, and what it did has happened. So it is for people to say whether that is dropped. Anything
-// else that is here stays.
+// else that is here stays, but for the hold it was put under here: whoever sends an owner's agent first, with an entry
+// of their own on top, would keep the owner's own copy out.
 func (im *importing) restores(a *Arrival) (besides strays, err error) {
 	if _, ok := im.s.(perdure.Parter); !ok || im.o.Trust == nil || a.Head.Holds() != perdure.Full ||
 		im.here != perdure.Full {
@@ -55,6 +57,9 @@ func (im *importing) restores(a *Arrival) (besides strays, err error) {
 			return besides, err
 		case im.has(item.Name):
 			continue
+		case im.o.Key != nil && item.Origin == im.o.Key.Key() && item.IsHold():
+			besides.holds = true
+			continue
 		case known[item.Origin]:
 			return strays{}, nil
 		}
@@ -66,7 +71,8 @@ func (im *importing) restores(a *Arrival) (besides strays, err error) {
 	return besides, nil
 }
 
-// restore puts the copy in the place of what is here, if people said so.
+// restore puts the copy in the place of what is here, if people said so. Where that waits to be admitted, the copy is
+// asked about as one that is new here.
 func (im *importing) restore(a *Arrival, besides strays) error {
 	if !im.o.Drop {
 		r := reject(PredRollback, 0, "$.heads", "a copy older than the one here, which has "+besides.words(),
@@ -76,8 +82,16 @@ func (im *importing) restore(a *Arrival, besides strays) error {
 			"and keep them: what they did has happened. "+
 			"If not, perdure import --drop-unknown drops them, and what they did may be done again", besides.keys[0]))
 	}
+	var more []*perdure.Entry
+	if besides.holds {
+		var err error
+		if more, err = im.admit(a); err != nil {
+			return err
+		}
+	}
 	a.Relation, a.Dropped = Restored, besides.words()
-	return im.s.(perdure.Parter).Replace(im.ctx, a.Head.Agent, im.held, perdure.Full, im.entries())
+	return im.s.(perdure.Parter).Replace(im.ctx, a.Head.Agent, im.held, perdure.Full,
+		inTurn(im.entries(), each(more)))
 }
 
 // instead puts a copy that counts here in the place of one that cannot be merged with it, which is kept elsewhere.
