@@ -178,7 +178,7 @@ func (d *Desk) End(ctx context.Context, v *Visitor, arg, note string) (*Told, er
 	})
 }
 
-// Resume ends the pauses of an agent. To admit one that is held, or that waits since it arrived, is for the home's owner.
+// Resume ends the pauses of an agent. To admit one that is held, or waits since it arrived, is for the home's owner.
 func (d *Desk) Resume(ctx context.Context, v *Visitor, arg, note string) (*Told, error) {
 	return d.verb(ctx, v, VerbResume, arg, func(ctx context.Context, a *perdure.Agent) (*perdure.Entry, error) {
 		if err := d.mayAdmit(ctx, v, a); err != nil {

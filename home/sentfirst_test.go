@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/home"
 )
 
-// Whoever sends an owner's agent first, with an entry of a stranger on top, does not keep the owner's copy out: it takes
+// Whoever sends an owner's agent first, with a stranger's entry on top, does not keep the owner's copy out: it takes
 // the place of theirs, and is admitted as one that is new here.
 func TestTheOwnersCopyReplacesOneThatAStrangerSentFirst(t *testing.T) {
 	t.Parallel()
