@@ -34,17 +34,21 @@ func (w *Away) lost(err error) {
 
 var _ Agents = (*Away)(nil)
 
-// ReadToken is the token in a file; if none is named, another.
-func ReadToken(file, or string) (string, error) {
-	if file == "" {
-		return or, nil
+// ReadToken is the token in a file; if none is named, the one the environment holds, which may be none. White space
+// around it, such as the line end of another system, is no part of it.
+func ReadToken(file, env string) (string, error) {
+	from, token := "$"+TokenEnv, strings.TrimSpace(env)
+	if file != "" {
+		b, err := disk.ReadFile(file, 4<<10)
+		if err != nil {
+			return "", err
+		}
+		from, token = view.InLine(file), strings.TrimSpace(string(b))
 	}
-	b, err := disk.ReadFile(file, 4<<10)
-	token := strings.TrimSpace(string(b))
-	if err == nil && (token == "" || strings.ContainsAny(token, " \t\r\n")) {
-		err = perdure.Invalid(fmt.Errorf("%s: want a file that holds one token and nothing else", view.InLine(file)))
+	if file != "" && token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", perdure.Invalid(fmt.Errorf("%s: want one token and nothing else", from)) // never the token itself
 	}
-	return token, err
+	return token, nil
 }
 
 // Identify says who asks: by a token in a file, if one is named, else by the key of a home here, where the server can

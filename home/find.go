@@ -503,7 +503,7 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 		return last, nil
 	}
 	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref),
-		"see perdure log for the entries there are")
+		"perdure log AGENT shows the entries there are")
 }
 
 // ParseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.

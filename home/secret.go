@@ -131,7 +131,7 @@ const TokenEnv = "PERDURE_TOKEN"
 func secretGuard(ctx context.Context, known tool.SecretMap, log *slog.Logger) (perdure.Guard, error) {
 	all := tool.SecretMap{}
 	for _, name := range credentials {
-		if v := os.Getenv(name); v != "" {
+		if v := strings.TrimSpace(os.Getenv(name)); v != "" { // it is sent without white space around it
 			all[name] = v
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -65,6 +66,9 @@ func Explain(err error, command string) (message, hint string) {
 		message = strings.TrimSuffix(message, "; "+hint)
 	case errors.Is(err, context.Canceled):
 		message = interrupted
+	case unwritten(err):
+		hint = "only the output could not be written, and what the command did is done: look before you repeat it, " +
+			"with perdure ls or perdure log AGENT"
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		hint = "check the path"
 	case errors.Is(err, fs.ErrPermission):
@@ -83,4 +87,10 @@ func Explain(err error, command string) (message, hint string) {
 		hint = "nothing was changed; look at the agent again and repeat the command"
 	}
 	return message, hint
+}
+
+// unwritten reports whether standard output took no more, which comes after the work of a command.
+func unwritten(err error) bool {
+	var at *fs.PathError
+	return errors.As(err, &at) && at.Op == "write" && at.Path == os.Stdout.Name()
 }

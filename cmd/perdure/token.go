@@ -60,7 +60,8 @@ func tokenNewCommand() *cobra.Command {
 			return errors.Join(err, fmt.Errorf("the token could not be shown; take it back: perdure token revoke %s",
 				t.ID), gone)
 		}
-		return fmt.Errorf("show the token, which is taken back: %w", err)
+		return perdure.WithHint(fmt.Errorf("show the token, which is taken back: %w", err),
+			"see that its output can be written, and repeat the command")
 	}
 	return c
 }
