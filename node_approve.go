@@ -100,12 +100,12 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	}
 	for _, v := range q.Votes {
 		if v.Origin == by && (approve || !v.Approve) && (v.Expires == 0 || now.Before(v.Expires.Go())) {
-			return nil, already(v.Approve, "with this key")
+			return nil, a.already(v.Approve, "with this key")
 		}
 	}
 	// what enough have approved and nobody has begun can still be stopped
 	if s := n.trust().Tally(f, q, now); s.Answered() && (approve || s.Refused) {
-		return nil, already(!s.Refused, "by "+n.voters(s.Votes))
+		return nil, a.already(!s.Refused, "by "+n.voters(s.Votes))
 	}
 	return q, nil
 }
@@ -162,19 +162,19 @@ func (n *Node) decided(a *Agent, digest Hash) error {
 	for e := range a.Counting() {
 		told, _ := e.Content().(Event)
 		if v, ok := told.Notice.(Approval); ok && v.Digest == digest {
-			return already(v.Approve, "by "+n.trust().nameOf(e.Origin))
+			return a.already(v.Approve, "by "+n.trust().nameOf(e.Origin))
 		}
 	}
 	return Missing(fmt.Sprintf("%s has no open question %s", a.called(), digest.Short()))
 }
 
-func already(approve bool, who string) error {
+func (a *Agent) already(approve bool, who string) error {
 	word := "denied"
 	if approve {
 		word = "approved"
 	}
 	return WithHint(alreadyErr(fmt.Sprintf("already %s, %s; nothing was changed", word, who)),
-		"see perdure show for what the agent waits for now")
+		"perdure show "+a.ID().Short()+" says what it waits for now")
 }
 
 // alreadyErr says in its own words that somebody was first.

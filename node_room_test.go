@@ -101,8 +101,9 @@ func TestOneEventDoesNotFillTheInbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "large", Data: large}); !errors.Is(err, perdure.ErrFull) {
-		t.Errorf("got %v, want ErrFull", err)
+	_, err = n.Tell(t.Context(), id, perdure.Event{Name: "large", Data: large})
+	if !errors.Is(err, perdure.ErrInvalid) || errors.Is(err, perdure.ErrFull) {
+		t.Errorf("got %v, want ErrInvalid: it never fits", err)
 	}
 	if _, err := n.Tell(t.Context(), id, perdure.Event{Name: "small"}); err != nil {
 		t.Errorf("a small one: %v", err)

@@ -63,7 +63,7 @@ func (s *Server) inWords(next sdk.MethodHandler) sdk.MethodHandler {
 
 // plainly takes out where in its schema the library found something wrong: the name of the argument says it.
 var plainly = strings.NewReplacer("validating root: ", "", "validating /properties/", "", ": type: ", ": ",
-	"required: missing properties: ", "there is no ", "unexpected additional properties ", "nobody knows ")
+	"required: missing properties: ", "missing: ", "unexpected additional properties ", "unknown: ")
 
 // withoutNulls lets models write null for what they leave out.
 func withoutNulls(next sdk.MethodHandler) sdk.MethodHandler {

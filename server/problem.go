@@ -65,7 +65,8 @@ var problems = sync.OnceFunc(func() {
 			p.Hint = "say what it is, with the header Content-Type: application/json"
 		}
 		if status == http.StatusRequestEntityTooLarge {
-			p.Detail = "the body is longer than this may be" + strings.TrimPrefix(message, "request body is too large")
+			_, most, _ := strings.Cut(message, "limit=")
+			p.Detail = strings.TrimSuffix("the body is larger than may be sent here: at most "+most, ": at most ")
 		}
 		if status == http.StatusUnprocessableEntity { // bytes that a predicate refused are something else
 			p.Status, p.Title, p.Kind = http.StatusBadRequest, http.StatusText(

@@ -31,6 +31,7 @@ type Ended struct {
 	Code   int    // its exit code; -1: a signal killed it
 	Output string // the end of what it wrote
 	Result string // what it wrote to the file of its result
+	Late   bool   // its time was over, and it was ended
 }
 
 // Command runs attempts.
@@ -348,6 +349,9 @@ func (l *Loop) judge(ctx context.Context, t *tasks.Task, r *record, e Ended, res
 		note = "it exited with 0 and did not say that the task is done"
 	case -1:
 		note = "it was killed"
+		if e.Late {
+			note = "it took longer than the timeout permits, and was killed"
+		}
 	}
 	return l.close(ctx, r, Failed, note, e.Output, res)
 }

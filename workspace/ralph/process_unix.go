@@ -77,6 +77,7 @@ func (p *Process) Run(ctx context.Context, a Attempt) (Ended, error) {
 		err = ErrUnknown // the guard was killed
 	}
 	if p.Timeout > 0 && ctx.Err() != nil {
+		end.Late = true
 		end.Output += fmt.Sprintf("\n(it was ended after %v)", p.Timeout)
 	}
 	return end, err
