@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"syscall"
 
@@ -89,8 +88,9 @@ func Explain(err error, command string) (message, hint string) {
 	return message, hint
 }
 
-// unwritten reports whether standard output took no more, which comes after the work of a command.
+// unwritten reports whether standard output took no more, which comes after the work of a command. Go calls it so on every
+// system.
 func unwritten(err error) bool {
 	var at *fs.PathError
-	return errors.As(err, &at) && at.Op == "write" && at.Path == os.Stdout.Name()
+	return errors.As(err, &at) && at.Op == "write" && at.Path == "/dev/stdout"
 }
