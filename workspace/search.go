@@ -55,7 +55,7 @@ const (
 	mostCandidates = 1 << 17
 	// largeIndex is how many texts there are before a word that very many of them have only adds to what rarer ones
 	// find.
-	largeIndex = 100_000
+	largeIndex = 10_000
 	// broadWord is how many texts are ranked by all that is said about words in them: each costs a look at its length.
 	broadWord = 4_000
 	// mostFrequent is how many words may only add.
