@@ -88,3 +88,28 @@ func TestEndedComesAfterTheLastEntry(t *testing.T) {
 		t.Errorf("the tail ended after %d of %d entries", len(got), len(want))
 	}
 }
+
+// What a stranger says ends no stream of an agent that has not ended for anybody else here.
+func TestAStrangersEndEndsNoStream(t *testing.T) {
+	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 20 * time.Millisecond })
+	id := w.agent("a")
+	stranger, err := perdure.GenerateSigner("mallory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := perdure.Load(t.Context(), w.store, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := perdure.Event{Name: "end", By: "mallory", Notice: perdure.Cancel{}}
+	entries, a, err := stranger.Commit(a, time.Now(), perdure.Draft{Body: end})
+	if err == nil {
+		err = w.store.Put(t.Context(), id, entries...)
+	}
+	if err != nil || a.Fold().Ended == nil {
+		t.Fatalf("got %v, ended %+v", err, a.Fold().Ended)
+	}
+	read := w.stream(w.token("", home.VerbRead), "/v1/agents/a/tail?after=start")
+	read(entries[len(entries)-1].Name.String())
+	read("\n: \n") // it is still there, and everything was sent
+}

@@ -262,9 +262,14 @@ func (t *topic) past(p view.Place, item perdure.Item) view.Place {
 	return p.Past(item)
 }
 
+// hasEnded reports whether the agent has ended, as far as that counts here: a stranger's word ends no stream.
 func (t *topic) hasEnded(ctx context.Context) bool {
 	a, err := t.desk.Load(ctx, t.id)
-	return err == nil && a.Fold().Ended != nil
+	if err != nil {
+		return false
+	}
+	trust, err := t.desk.Home.Trust()
+	return err == nil && trust.Ended(a) != nil
 }
 
 // refresh takes in what has arrived.
