@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -87,6 +88,32 @@ func TestEndedComesAfterTheLastEntry(t *testing.T) {
 	if want := w.told(id); len(got) != len(want) {
 		t.Errorf("the tail ended after %d of %d entries", len(got), len(want))
 	}
+}
+
+// A stream that leaves out the last entries of an agent ended again and again for a browser, which comes back each time
+// behind the last event that it has.
+func TestAStreamOfSomeEntriesIsOverOnce(t *testing.T) {
+	w := newWorld(t)
+	all := w.token("", home.Verbs...)
+	w.agent("a")
+	w.call(all, "POST", "/v1/agents/a/end", nil, 200, nil)
+	const path = "/v1/agents/a/tail?kind=genesis"
+	ids := func(headers ...string) (all []string) {
+		code, _, text := w.raw(w.token("", home.VerbRead), "GET", path+"&after=start", nil, headers...)
+		for line := range strings.Lines(string(text)) {
+			if id, is := strings.CutPrefix(strings.TrimSpace(line), "id: "); is {
+				all = append(all, id)
+			}
+		}
+		if code != 200 || len(all) == 0 || !strings.Contains(string(text), "event: ended") {
+			t.Fatalf("got %d:\n%s", code, text)
+		}
+		return all
+	}
+	got := ids()
+	w.call(all, "GET", path, nil, 204, nil, "Last-Event-ID", got[len(got)-1])
+	got = ids("Last-Event-ID", got[0]) // one who was cut off before the end
+	w.call(all, "GET", path, nil, 204, nil, "Last-Event-ID", got[len(got)-1])
 }
 
 // What a stranger says ends no stream of an agent that has not ended for anybody else here.

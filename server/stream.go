@@ -36,7 +36,7 @@ func (s *Server) streams() {
 		data := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Line](), true, "")
 		op.Errors = []int{http.StatusGone}
 		op.Description = "Server-sent events. An event entry has a line of a memory as its data and its position as " +
-			"its id: give the last one back as Last-Event-ID, and the stream goes on " +
+			"its id: give the last id back as Last-Event-ID, and the stream goes on " +
 			"without loss or duplicates. An event reset says that the store was rebuilt or restored: positions of " +
 			"before mean nothing, everything follows from the beginning. " +
 			"An event begin has the position after the past lines that a stream begins with. " +
@@ -319,7 +319,9 @@ func (r *reader) catchUp(ctx context.Context) (<-chan struct{}, error) {
 			return nil, err
 		}
 		if turn.ended {
-			return nil, cmp.Or(r.send(written("", "ended", map[string]any{"agent": r.topic.id})), errEnded)
+			// Behind what was left out for this reader, too: whoever asks again from there is told that it is over.
+			end := written(position(r.edition.feed, r.place), "ended", map[string]any{"agent": r.topic.id})
+			return nil, cmp.Or(r.send(end), errEnded)
 		}
 		if !turn.rest {
 			return turn.more, nil
