@@ -18,15 +18,34 @@ func Join(ctx context.Context, s perdure.Store, id perdure.AgentID, entries iter
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	var more []*perdure.Entry
 	told, err := tells(entries)
-	if err == nil && told {
+	if err != nil {
+		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
+	}
+	if !told {
+		return o.Trust.Join(ctx, s, id, entries)
+	}
+	for try := 1; ; try++ {
+		a, added, err := o.joinHeld(ctx, s, id, entries)
+		if !errors.Is(err, perdure.ErrConflict) || try == mergeTries {
+			return a, added, err
+		}
+	}
+}
+
+// joinHeld tries once to Join entries that say of an agent that it is held somewhere, or is not. What keeps it as it is
+// here counts for it as it was when that was found out: somebody may have admitted it since.
+func (o *ImportOptions) joinHeld(ctx context.Context, s perdure.Store, id perdure.AgentID,
+	entries iter.Seq2[*perdure.Entry, error]) (*perdure.Agent, int, error) {
+	heads, err := s.Heads(ctx, id)
+	var more []*perdure.Entry
+	if err == nil {
 		more, _, err = o.stay(ctx, s, id, perdure.Full, entries, nil)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
 	}
-	a, added, err := o.Trust.Join(ctx, s, id, inTurn(entries, each(more)))
+	a, added, err := o.Trust.JoinOn(ctx, s, id, heads, inTurn(entries, each(more)))
 	return a, max(added-len(more), 0), err
 }
 

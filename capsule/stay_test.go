@@ -271,3 +271,47 @@ func TestAKeyThatWasTakenBackAdmitsNothing(t *testing.T) {
 	away.takes(home)
 	away.paused("where it waits", 1)
 }
+
+// Somebody admits an agent while entries arrive that let go of its hold elsewhere. Whether it is to be held was found
+// out before, so it was held again.
+func TestWhoIsAdmittedWhileEntriesArriveStaysAdmitted(t *testing.T) {
+	home, away := places(t)
+	away.tell(event("more", 10, 2))
+	home.joins(away) // which lets go of the hold at home
+	var heard []*perdure.Entry
+	for e, err := range perdure.Memory(t.Context(), away.store, away.id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard = append(heard, e)
+	}
+	for at := 1; ; at++ { // in each of the passes over what arrives
+		here := &copyOf{away.author, t, new(perdure.MemStore), away.id, away.trust}
+		if err := here.store.Put(t.Context(), here.id, heard...); err != nil {
+			t.Fatal(err)
+		}
+		here.paused("before they arrive", 1)
+		passes := 0
+		entries := func(yield func(*perdure.Entry, error) bool) {
+			if passes++; passes == at {
+				here.tell(perdure.Event{Name: "resume", By: "bob",
+					Notice: perdure.Resume{Of: here.agent().Fold().Paused}})
+			}
+			perdure.Memory(t.Context(), home.store, home.id)(yield)
+		}
+		_, _, err := Join(t.Context(), here.store, here.id, entries,
+			ImportOptions{Trust: here.trust, Key: here.Signer, Now: began})
+		if err != nil {
+			t.Fatalf("admitted in pass %d: %v", at, err)
+		}
+		if passes < at {
+			if at < 3 {
+				t.Errorf("there were %d passes only", passes)
+			}
+			return
+		}
+		if got := len(here.agent().Fold().Paused); got > 0 {
+			t.Errorf("admitted in pass %d: it is held again, by %d", at, got)
+		}
+	}
+}
