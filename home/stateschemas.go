@@ -18,7 +18,7 @@ type stateSchemas struct {
 
 	mu   sync.Mutex
 	all  *schema.Registry
-	when time.Time // the folder was changed last, as far as all has it
+	when time.Time // the folder was changed last, as far as all has it; zero: it may have been changed since
 }
 
 var (
@@ -28,13 +28,30 @@ var (
 
 func (h *Home) stateSchemas() (*stateSchemas, error) {
 	c := &stateSchemas{h: h}
-	c.when = c.changed()
-	var err error
-	c.all, err = h.Schemas()
-	return c, err
+	return c, c.read()
 }
 
-// changed is when a schema was last put into the folder, or taken out of it.
+// tick is the coarsest that file systems measure time: two seconds on FAT. What changes a folder within a tick of its
+// last change leaves the same time on it.
+const tick = 2 * time.Second
+
+// read reads the schemas. That the folder is still as it was then is believed only if its last change was long before.
+func (c *stateSchemas) read() error {
+	when, began := c.changed(), time.Now()
+	all, err := c.h.Schemas()
+	if err != nil {
+		return err
+	}
+	if began.Sub(when).Abs() <= tick {
+		when = time.Time{}
+	}
+	c.mu.Lock()
+	c.all, c.when = all, when
+	c.mu.Unlock()
+	return nil
+}
+
+// changed is when a schema was last put into the folder, or taken out of it; zero: there is none, or nobody can tell.
 func (c *stateSchemas) changed() (at time.Time) {
 	if c.h.Dir == "" {
 		return at
@@ -53,16 +70,14 @@ func (c *stateSchemas) by(f func(all *schema.Registry) (lacks bool)) {
 	if !f(all) {
 		return
 	}
-	now := c.changed()
-	if now.Equal(when) {
+	if c.changed().Equal(when) {
 		return
 	}
-	all, err := c.h.Schemas()
-	if err != nil {
+	if c.read() != nil {
 		return // one is damaged: those that were read before still count
 	}
 	c.mu.Lock()
-	c.all, c.when = all, now
+	all = c.all
 	c.mu.Unlock()
 	f(all)
 }
