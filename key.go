@@ -58,7 +58,9 @@ func GenerateSigner(name string) (*Signer, error) {
 		return nil, err
 	}
 	if strings.EqualFold(name, runtimeName) {
-		return nil, CheckName("a key", name)
+		if err := CheckName("a key", name); err != nil {
+			return nil, err
+		}
 	}
 	_, priv, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -42,7 +42,9 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}
 	if ev.By == runtimeName && ev.Notice == nil { // agents would take it for what a node says of itself
-		return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), CheckName("whoever tells it", ev.By))
+		if err := CheckName("whoever tells it", ev.By); err != nil {
+			return nil, false, fmt.Errorf("tell agent %s: %w", id.Short(), err)
+		}
 	}
 	if len(ev.Name) > maxEventName {
 		return nil, false, WithHint(Invalid(fmt.Errorf("tell agent %s: the name of the event has %d bytes; want at "+

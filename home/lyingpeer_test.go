@@ -126,7 +126,7 @@ func (l *liar) dealUntil(t *testing.T, here home.Local, yaml string, enough func
 		t.Fatal(err)
 	}
 	defer stop()
-	for end := time.Now().Add(20 * time.Second); !enough(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !enough(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it takes too long")
 		}

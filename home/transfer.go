@@ -226,10 +226,11 @@ func chosen(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way, p
 	if len(c.Names) > 0 {
 		return named(ctx, d, p, c.Names, way)
 	}
-	known := map[perdure.AgentID]bool{}
+	known, left := map[perdure.AgentID]bool{}, map[string]bool{}
 	choose := func(one perdure.Listing) bool {
 		if workspace.KeepsPrivate(one.Kind) && c.Filter.Kind != one.Kind {
-			if called := view.CommandName(one.Name, one.Agent); !slices.Contains(*private, called) {
+			if called := view.CommandName(one.Name, one.Agent); !left[called] {
+				left[called] = true
 				*private = append(*private, called)
 			}
 			return false

@@ -136,7 +136,7 @@ func (s *Server) takeEntries(ctx context.Context, v *home.Visitor, in *struct {
 }
 
 func (s *Server) changes(ctx context.Context, v *home.Visitor, in *struct {
-	After string `query:"after" maxLength:"1200" doc:"the position of the last answer; none: all agents"`
+	After string `query:"after" maxLength:"2048" doc:"the position of the last answer; none: all agents"`
 	Scope string `query:"scope" maxLength:"400" doc:"only those in this scope or below"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"how many agents at most"`
 }) (*reply[exchange.Changes], error) {
