@@ -32,10 +32,10 @@ func (t *Trust) Join(ctx context.Context, s Store, id AgentID, entries iter.Seq2
 // joinTries bounds how often a join begins again because others wrote to the agent.
 const joinTries = 20
 
-// JoinOn is Join of entries that depend on what the agent is: if heads are not the heads of its memory any more, it adds
-// nothing and returns an error wrapping ErrConflict.
-func (t *Trust) JoinOn(ctx context.Context, s Store, id AgentID, heads []Hash, entries iter.Seq2[*Entry, error]) (*Agent,
-	int, error) {
+// JoinOn is Join of entries that depend on what the agent is: if heads are not the heads of its memory any more, it
+// adds nothing and returns an error wrapping ErrConflict.
+func (t *Trust) JoinOn(ctx context.Context, s Store, id AgentID, heads []Hash, entries iter.Seq2[*Entry, error]) (
+	*Agent, int, error) {
 	a, added, err := t.join(ctx, s, id, heads, entries)
 	if err != nil {
 		return nil, 0, fmt.Errorf("join agent %s: %w", id.Short(), err)
@@ -44,8 +44,8 @@ func (t *Trust) JoinOn(ctx context.Context, s Store, id AgentID, heads []Hash, e
 }
 
 // join tries it once, on these heads; nil: on any.
-func (t *Trust) join(ctx context.Context, s Store, id AgentID, heads []Hash, entries iter.Seq2[*Entry, error]) (*Agent,
-	int, error) {
+func (t *Trust) join(ctx context.Context, s Store, id AgentID, heads []Hash, entries iter.Seq2[*Entry, error]) (
+	*Agent, int, error) {
 	here, err := t.Load(ctx, s, id)
 	if errors.Is(err, ErrRejected) { // it does not count, and nothing is done for it
 		here, err = Load(ctx, s, id)

@@ -81,8 +81,8 @@ func askedHere(asked, approve []string) []string {
 
 // AskedAs reports whether a node that asks these people, as is recorded, did so where policy asks those: they are the
 // same, or the charter of the agent names approvers and need have had no say there. It had none if its owner is not
-// trusted, or was not when somebody trusted here admitted the agent. Who else could approve there is in no memory. A
-// nil Trust knows nobody.
+// trusted, or was not when somebody trusted here admitted the agent. Who else could approve there is in no memory.
+// Without a Trust nobody can tell, and it is taken that they had no say.
 func (t *Trust) AskedAs(f *Fold, recorded, policy []string) bool {
 	if slices.Equal(recorded, policy) {
 		return true

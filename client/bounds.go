@@ -100,7 +100,8 @@ func (p *pace) wait() {
 		return
 	}
 	seconds, rest := p.moved/p.rate, p.moved%p.rate // as nanoseconds, the bytes of 10 GB are more than an int64 holds
-	moved, all := p.moved, p.grace+time.Duration(seconds)*time.Second+time.Duration(rest)*time.Second/time.Duration(p.rate)
+	moved, all := p.moved, p.grace+time.Duration(seconds)*time.Second+
+		time.Duration(rest)*time.Second/time.Duration(p.rate)
 	left := min(p.idle, all-p.waited)
 	idle := left == p.idle
 	p.since = time.Now()

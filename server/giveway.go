@@ -70,8 +70,8 @@ func (a *arrivals) enter(name string, s *stalling) *stalling {
 var errGivenUp = &home.Error{Kind: home.KindUnavailable,
 	Err: errors.New("its sender was silent, and has begun another transfer of the agent")}
 
-// giveUp ends a transfer whose sender is silent, and reports whether it did. It leaves a transfer alone whose sender has
-// sent everything, or that this server is busy with.
+// giveUp ends a transfer whose sender is silent, and reports whether it did. It leaves a transfer alone whose sender
+// has sent everything, or that this server is busy with.
 func (s *stalling) giveUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
