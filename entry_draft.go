@@ -109,12 +109,15 @@ func (s *Signer) extend(a *Agent, now time.Time, d Draft) (*Entry, *Agent, error
 	return s.extendOn(a, a.Heads(), now, d)
 }
 
-// extendOn is extend on top of some of the heads.
+// extendOn is extend on top of some of the heads, or of other entries that are at hand.
 func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*Entry, *Agent, error) {
 	if d.Body == nil {
 		return nil, nil, errors.New("write entry: the draft has no body")
 	}
-	highest, _ := a.fold.highest(parents)
+	highest, heads := a.fold.highest(parents)
+	if !heads {
+		highest, _ = a.highest(parents)
+	}
 	h := Header{Agent: a.ID(), Parents: parents, Seq: 1 + highest, Time: TimeOf(now), Policy: d.Policy,
 		Trace: a.trace(&d), TTL: d.TTL.Milliseconds(), Kind: d.Body.kind(), Origin: s.key}
 	e := &Entry{Header: h, content: d.Body}

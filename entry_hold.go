@@ -1,6 +1,9 @@
 package perdure
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // A hold is the pause that an agent is put under when it arrives somewhere, in nobody's name. It says nothing about the
 // agent anywhere else: a copy that comes back with it goes on where it did before, by an event that lets go of it.
@@ -51,4 +54,63 @@ func lettingGo(holds []*Entry) (Event, error) {
 	}
 	data, err := DataOf(parts)
 	return Event{Name: "resume", Data: data, Notice: Resume{Of: slices.Clip(of)}}, err
+}
+
+// BesideHolds are the heads of what an agent has without the holds it is under and what follows them, which are named,
+// too; none where there is no hold, or it is not among what the agent holds. A hold is a matter of the place that put
+// it, so what is to count elsewhere is written beside it.
+func (a *Agent) BesideHolds() (heads []Hash, held map[Hash]bool) {
+	recent := slices.Collect(a.Recent())
+	slices.Reverse(recent) // parents before children
+	held = map[Hash]bool{}
+	ends := map[Hash]bool{}
+	for _, e := range recent {
+		isHeld := func(p Hash) bool { return held[p] }
+		if slices.Contains(a.fold.Paused, e.Name) && e.IsHold() || slices.ContainsFunc(e.Parents, isHeld) {
+			held[e.Name] = true
+		}
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	for _, h := range a.Heads() {
+		ends[h] = !held[h]
+	}
+	for _, e := range recent {
+		for _, p := range e.Parents {
+			if held[e.Name] && !held[p] {
+				ends[p] = true
+			}
+		}
+	}
+	for _, e := range recent {
+		for _, p := range e.Parents {
+			if !held[e.Name] {
+				delete(ends, p)
+			}
+		}
+	}
+	for h, end := range ends {
+		if end {
+			heads = append(heads, h)
+		}
+	}
+	slices.SortFunc(heads, Hash.Compare)
+	return heads, held
+}
+
+// answer is Commit of an answer to a question. One to an agent that is held here is written beside the hold: where the
+// agent runs, nobody has to trust this home to put it under a pause, and what follows such a pause does not count.
+func (s *Signer) answer(a *Agent, now time.Time, d Draft) ([]*Entry, *Agent, error) {
+	heads, held := a.BesideHolds()
+	v, _ := d.Body.(Event).Notice.(Approval)
+	_, known := a.highest(heads)
+	if len(heads) == 0 || len(heads) > MaxParents || !known || held[v.Decision] {
+		return s.Commit(a, now, d)
+	}
+	e, next, err := s.extendOn(a, heads, now, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*Entry{e}, next, s.seal(e)
 }

@@ -81,8 +81,8 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
 		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that "+
 			"is not taken where the agent runs", ErrDenied, a.called()),
-			"answer in the file you received, and send that back: perdure approve FILE; or admit the agent here with "+
-				"perdure resume "+a.ID().Short())
+			"answer in the file you received, and send that back: perdure approve FILE; or, if you trust its owner, answer "+
+				"again after "+f.trustOwner())
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered",
 			digest.Short(), a.called()),
@@ -115,9 +115,14 @@ func (n *Node) others(f *Fold, q *Asking) string {
 	if !n.trust().Elsewhere(f, q) {
 		return "let " + n.trust().Answerers(f, q) + " answer" + otherApprovers(f)
 	}
-	owner := authored{key: f.Charter.Owner, scope: f.Charter.Scope}
-	return "they have no say here, as its owner is not trusted to own it; if you do: " + owner.trustCommand(MayOwn) +
+	return "they have no say here, as its owner is not trusted to own it; if you do: " + f.trustOwner() +
 		"; or go on with a copy that is yours: perdure fork " + f.Agent.Short()
+}
+
+// trustOwner is the command that has the owner of an agent trusted to own it.
+func (f *Fold) trustOwner() string {
+	owner := authored{key: f.Charter.Owner, scope: f.Charter.Scope}
+	return owner.trustCommand(MayOwn)
 }
 
 // voters names those who answered.

@@ -43,7 +43,7 @@ func (n *Node) PrepareVoteOf(ctx context.Context, id AgentID, by Key, name, mess
 		return nil, err
 	}
 	ev := Event{Name: "approval", By: name, ID: message, Notice: v}
-	entries, _, err := unsigned.Commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
+	entries, _, err := unsigned.answer(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err != nil {
 		return nil, err
 	}

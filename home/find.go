@@ -59,7 +59,8 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 	return *own, nil
 }
 
-// ownNamed is the one agent of a name in the home's own scope; nil: there is none, or there are more. Whoever may make
+// ownNamed is the one agent of a name in the home's own scope; nil: there is none, or there are more. An agent at work
+// comes before the memory of a role, which whoever keeps notes begins, and which is found by its id and its folder. Whoever may make
 // agents elsewhere must not make those of the home unreachable by name, however many they make. Which scope an agent is
 // in, its own memory says, and not the index.
 func ownNamed(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (
@@ -69,6 +70,7 @@ func ownNamed(ctx context.Context, s perdure.Store, arg string, shows func(perdu
 	if err != nil {
 		return nil, err
 	}
+	var roles []perdure.AgentID
 	for one, err := range l.List(ctx, perdure.Filter{Name: arg, Scope: workspace.DefaultScope}) {
 		if err != nil {
 			return nil, err
@@ -77,13 +79,20 @@ func ownNamed(ctx context.Context, s perdure.Store, arg string, shows func(perdu
 			continue
 		}
 		a, err := perdure.Load(ctx, s, one.Agent)
-		if err == nil && (a.Fold().Intent.Name != arg || a.Fold().Charter.Scope != workspace.DefaultScope) {
-			continue
-		}
-		if err != nil || own != nil {
+		switch {
+		case err != nil:
 			return nil, nil
+		case a.Fold().Intent.Name != arg || a.Fold().Charter.Scope != workspace.DefaultScope:
+		case workspace.KeepsPrivate(a.Fold().Intent.Kind):
+			roles = append(roles, one.Agent)
+		case own != nil:
+			return nil, nil
+		default:
+			own = &one.Agent
 		}
-		own = &one.Agent
+	}
+	if own == nil && len(roles) == 1 {
+		own = &roles[0]
 	}
 	return own, nil
 }

@@ -50,8 +50,12 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 		if !d.Shows(ctx, l.Visitor, id) {
 			return none, nil
 		}
-		if o.Kept, err = l.kept(ctx, id); err != nil {
+		var b *aside
+		if o.Kept, b, err = l.kept(ctx, id); err != nil {
 			return none, err
+		}
+		if b != nil {
+			o.Heads, o.Anchors = b.heads, slices.DeleteFunc(o.Anchors, func(h perdure.Hash) bool { return b.held[h] })
 		}
 	}
 	if l.Visitor.May(VerbImport) != nil || d.Home.Dir == "" {
@@ -70,44 +74,75 @@ func (l Local) sender() string {
 	return l.Visitor.ID() + " from " + l.from
 }
 
-// kept is why nothing of an agent is passed on from here; empty: it is. Of what waits for somebody to admit it nothing
-// is, so that nobody elsewhere is told to wait, too.
-func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, error) {
+// kept is why nothing of an agent is passed on from here; empty: it is, or what is beside the holds it is under here.
+// Of what waits for somebody to admit it nothing is, so that nobody elsewhere is told to wait, too; but whoever answered
+// it here beside that is heard.
+func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, *aside, error) {
 	d := l.Desk
 	if why, err := l.outside(ctx, id); err != nil || why != "" {
-		return why, err
+		return why, nil, err
 	}
 	depth, err := perdure.DepthOf(ctx, d.Store, id)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if depth != perdure.Full {
-		return "only a part of its memory is here: " + depth.Words(), nil
+		return "only a part of its memory is here: " + depth.Words(), nil, nil
 	}
 	a, err := d.Load(ctx, id)
 	if _, folder := d.Store.(*dir.Store); err == nil && !d.Home.Looks && !folder { // which lists its files as they are
 		err = relist(ctx, d.Store, a)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	trust, err := d.Home.Trust()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if held := trust.Counts(a); held != nil {
-		return "it is held where it is: " + view.HeldText(held), nil
+		return "it is held where it is: " + view.HeldText(held), nil, nil
 	}
 	if a.Fold().SeatLoose() && !l.moves {
 		place, err := d.Home.PlaceOf(ctx, d.Store)
 		return "its seat was handed over to whoever takes it first: every further copy would have it as well, and " +
-			"what must happen once could happen twice; where it is: " + looseHint(a, place), err
+			"what must happen once could happen twice; where it is: " + looseHint(a, place), nil, err
 	}
 	hold, err := arrivalHold(ctx, d.Store, a)
 	if hold {
-		return "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a), err
+		if b := answered(a); b != nil {
+			return "", b, nil
+		}
+		return "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a) +
+				", if the place it goes to trusts that home as an author; an answer to what it asks passes without that", nil,
+			err
 	}
-	return "", err
+	return "", nil, err
+}
+
+// aside is what of an agent is not of the holds it is under here.
+type aside struct {
+	heads []perdure.Hash
+	held  map[perdure.Hash]bool // the rest: the holds, and what follows them
+}
+
+// answered is what is beside the holds of an agent, if there is an answer to a question there; nil: there is none.
+func answered(a *perdure.Agent) *aside {
+	heads, held := a.BesideHolds()
+	answer, hold := int64(-1), int64(0)
+	for e := range a.Recent() {
+		ev, _ := e.Content().(perdure.Event)
+		if _, answers := ev.Notice.(perdure.Approval); answers && !held[e.Name] {
+			answer = max(answer, e.Seq)
+		}
+		if held[e.Name] {
+			hold = e.Seq // the first is the last seen
+		}
+	}
+	if len(heads) == 0 || answer < hold { // it was there before
+		return nil
+	}
+	return &aside{heads, held}
 }
 
 // arrivalHold reports whether an agent is paused because it arrived and nobody has admitted it yet.
@@ -142,32 +177,39 @@ func (l Local) Known(ctx context.Context, o exchange.Offer) ([]perdure.Hash, boo
 // Missing yields what is here and a place with this offer lacks.
 func (l Local) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
-		if err := l.release(ctx, o.Agent); err != nil {
+		b, err := l.release(ctx, o.Agent)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		exchange.Missing(ctx, l.Desk.Store, o)(yield)
+		for e, err := range exchange.Missing(ctx, l.Desk.Store, o) {
+			if err == nil && b != nil && b.held[e.Name] {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }
 
-// release refuses what is not passed on to the visitor.
-func (l Local) release(ctx context.Context, id perdure.AgentID) error {
+// release refuses what is not passed on to the visitor, and says to what the rest is confined; nil: to nothing.
+func (l Local) release(ctx context.Context, id perdure.AgentID) (*aside, error) {
 	d, v := l.Desk, l.Visitor
 	if err := v.May(VerbExport); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := d.Store.Heads(ctx, id); err != nil || !d.Shows(ctx, v, id) {
 		if err == nil || errors.Is(err, perdure.ErrNotFound) {
 			err = missing(id.Short())
 		}
-		return err
+		return nil, err
 	}
-	if why, err := l.kept(ctx, id); err != nil {
-		return err
-	} else if why != "" {
-		return fmt.Errorf("%w: agent %s is not passed on: %s", perdure.ErrDenied, id.Short(), why)
+	why, b, err := l.kept(ctx, id)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%w: agent %s is not passed on: %s", perdure.ErrDenied, id.Short(), why)
 	}
-	return nil
+	return b, err
 }
 
 // Take adds what arrives of an agent: to the one that is here if its entries count, else as an import of a new one.

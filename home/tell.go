@@ -82,6 +82,9 @@ func (h *Home) heardElsewhere(ctx context.Context, s perdure.Store, a *perdure.A
 	if a.Fold().HandedOver(place) {
 		h.noteFor(ctx, "%s was handed over: it goes on where its file was imported, and hears this only when a copy "+
 			"from here is imported there", view.Called(a))
+	} else if h.InFile != "" && !a.Fold().SeatLoose() && a.Fold().SeatElsewhere(place) {
+		h.noteFor(ctx, "the seat of %s is elsewhere: it hears this once this file is imported there, with perdure "+
+			"import %s", view.Called(a), view.Pasted(h.InFile))
 	} else if peers, err := h.Peers(); a.Fold().SeatElsewhere(place) && err == nil && len(peers) == 0 {
 		h.noteFor(ctx, "the seat of %s is elsewhere: it hears this there once it is passed on, with perdure push %s "+
 			"PLACE", view.Called(a), view.Callable(a))

@@ -29,7 +29,7 @@ func (h *Home) Tend(ctx context.Context, d *Desk, log *slog.Logger) (stop func()
 // RunAgents runs the agents of a store until ctx ends, as the process that does so here: one that would only run them
 // if nobody else does leaves them to it.
 func (h *Home) RunAgents(ctx context.Context, n *perdure.Node, log *slog.Logger) error {
-	defer h.attending(log)()
+	defer h.attending(n, log)()
 	defer h.Enroll(ctx, n, log)()
 	defer SayStopping(ctx, n.Grace, log)()
 	return n.Run(ctx)
@@ -58,8 +58,8 @@ func SayStopping(ctx context.Context, grace time.Duration, log *slog.Logger) (en
 }
 
 // attending says that this process runs the agents of the store, until what it returns is called.
-func (h *Home) attending(log *slog.Logger) func() {
-	leave, ours, err := h.Attend()
+func (h *Home) attending(n *perdure.Node, log *slog.Logger) func() {
+	leave, ours, err := h.attend(n.PolicyHash)
 	if err != nil {
 		log.Warn("say that a node runs here", "err", err)
 	}
@@ -71,7 +71,7 @@ func (h *Home) attending(log *slog.Logger) func() {
 
 // RunNode runs a node over its store until ctx ends: its agents, and what Tend and Observed do.
 func (h *Home) RunNode(ctx context.Context, n *perdure.Node, version string, log *slog.Logger) error {
-	defer h.attending(log)()
+	defer h.attending(n, log)()
 	advisors, tools := Describe(n)
 	log.Info("running", "store", h.Where(), "key", n.Key.Key().Short(), "advisors", advisors, "tools", tools,
 		"policy", n.PolicyHash.Short())

@@ -29,7 +29,8 @@ type Transfer struct {
 	// Private are the roles whose own notes were left out: they are for the role alone, unless somebody names it.
 	Private []string `json:"private,omitempty"`
 
-	Way exchange.Way `json:"-"` // in which they were to pass
+	Way   exchange.Way `json:"-"` // in which they were to pass
+	Named bool         `json:"-"` // people named each of them
 }
 
 // LeftFile is a file of a folder that was left alone, and why.
@@ -72,7 +73,7 @@ type Chosen struct {
 // Transfer passes agents between the store of a desk and another place. One that does not pass is named, and the others
 // pass all the same.
 func (h *Home) Transfer(ctx context.Context, d *Desk, p *Peer, c Chosen, way exchange.Way) (*Transfer, error) {
-	out := &Transfer{Peer: p.Name, Passed: []Passage{}, Way: way}
+	out := &Transfer{Peer: p.Name, Passed: []Passage{}, Way: way, Named: len(c.Names) > 0}
 	v, err := h.Owner()
 	if err != nil {
 		return out, err
@@ -194,7 +195,8 @@ func doubles(ctx context.Context, s perdure.Store, id perdure.AgentID) int {
 const unlessCopied = "if it is still being copied, run the same command again; else get another copy of it, or move " +
 	"it away"
 
-// Err says that some did not pass, of the kind of the first; nil: all did.
+// Err says that some did not pass, of the kind of the first; nil: all did. One that is kept where it is was not to pass,
+// unless somebody named it.
 func (t *Transfer) Err() error {
 	switch {
 	case len(t.Failed) == 0 && len(t.Left) > 0:
@@ -203,12 +205,27 @@ func (t *Transfer) Err() error {
 			"files"+in+" were left alone"), t.Left[0].err},
 			unlessCopied)
 	case len(t.Failed) == 0:
-		return nil
+		return t.keptBack()
 	case t.Agents == 1:
 		return t.Failed[0].err
 	}
 	return &someFailed{fmt.Sprintf("%d of %s did not pass", len(t.Failed), view.Several(t.Agents, "agent")),
 		t.Failed[0].err}
+}
+
+// keptBack says that some that were named are kept where they are, as is said of each.
+func (t *Transfer) keptBack() error {
+	kept := int64(0)
+	for i := range t.Passed {
+		if one := &t.Passed[i]; one.Kept != "" && one.Pulled == nil && one.Pushed == nil {
+			kept++
+		}
+	}
+	if kept == 0 || !t.Named {
+		return nil
+	}
+	return &someFailed{fmt.Sprintf("%d of %s was not passed on", kept, view.Several(t.Agents, "agent")),
+		perdure.ErrDenied}
 }
 
 // pick is an agent that is to pass. Of one that is here, and that only the other place names, nothing leaves on its

@@ -542,7 +542,15 @@ func Lacking(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) string {
 		return ""
 	}
 	do := "change the policy, or trust more people to approve (perdure key trust)"
-	if len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner") {
+	owners := slices.ContainsFunc(q.Asked(), func(who string) bool { return who == "owner" || who == "operator" })
+	switch {
+	case len(q.Asked()) > 0 && !owners:
+		do = "each of " + OneLine(strings.Join(q.Asked(), ", "), ScreenText) + " is the name of one person whose trusted " +
+			"key may approve (perdure key trust), so name enough of them"
+		if len(f.Charter.Approvers) > 0 {
+			do += ", or write approval:owner, which the approvers of the agent answer"
+		}
+	case len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner"):
 		do = "change the policy, or make it anew with --approver NAME for each of them"
 	}
 	can := fmt.Sprintf("only %d can answer", n)

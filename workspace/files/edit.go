@@ -14,6 +14,15 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 		return errWaits
 	}
 	if s.looks {
+		if d, one := src.(*document); one {
+			is, err := d.read(ctx)
+			if err == nil {
+				err = d.unfit(is, r.base, there.text)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		why := ""
 		if both {
 			why = "its document was changed as well; what does not go together with that is a conflict"

@@ -84,18 +84,33 @@ func (f *Folder) keyOf(s spot, base *string, versions, text string) string {
 	return "files:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func (d *document) tryTake(ctx context.Context, key string, base *string, text string) (clash string, err error) {
-	if isJSON(d.path) && hasMarks(text) {
-		return "", errMarks
+// unfit is why a text is not taken in as it stands; nil: it is, or what became of memory since base decides.
+func (d *document) unfit(is *reading, base *string, text string) error {
+	switch {
+	case !isJSON(d.path) || json.Valid([]byte(text)):
+		return nil
+	case hasMarks(text):
+		return errMarks
+	case is == nil && base == nil:
+		return errUnfinished
+	case is == nil || base == nil || !json.Valid([]byte(is.text)):
+		return nil
 	}
+	if merged, _ := merged(*base, is.text, text); merged == text {
+		return errUnfinished
+	}
+	return nil
+}
+
+func (d *document) tryTake(ctx context.Context, key string, base *string, text string) (clash string, err error) {
 	is, err := d.read(ctx)
+	if err == nil {
+		err = d.unfit(is, base, text)
+	}
 	if err != nil {
 		return "", err
 	}
 	draft := workspace.Draft{Path: d.path, Visibility: &d.on, Text: text}
-	if is == nil && base == nil && isJSON(d.path) && !json.Valid([]byte(text)) {
-		return "", errUnfinished
-	}
 	if is == nil {
 		if draft = d.fresh(text); base != nil && strings.TrimSpace(text) == "" {
 			return "", nil // nothing of nothing
@@ -121,14 +136,14 @@ func (d *document) tryTake(ctx context.Context, key string, base *string, text s
 		return to.tryTake(ctx, key, base, text)
 	}
 	if base == nil {
-		if base, err = d.basis(ctx, doc, was, text); err != nil {
+		if base, err = d.basis(ctx, doc, was, text); err == nil {
+			err = d.unfit(is, base, text)
+		}
+		if err != nil {
 			return "", err
 		}
 	}
 	draft.Text, clash = merged(*base, was, text)
-	if isJSON(d.path) && draft.Text == text && json.Valid([]byte(was)) && !json.Valid([]byte(text)) {
-		return "", errUnfinished
-	}
 	if isJSON(d.path) && (clash != "" || breaks(was, draft.Text, text)) {
 		file, err := d.aside(ctx, key, text)
 		return "it keeps what memory says, and your text is in " + file, err
