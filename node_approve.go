@@ -81,8 +81,8 @@ func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, 
 	case n.trust().Counts(a) != nil && a.pausedBy(n.Key.Key()):
 		return nil, WithHint(fmt.Errorf("%w: %s is held here, under a pause of this home; an answer on top of that "+
 			"is not taken where the agent runs", ErrDenied, a.called()),
-			"answer in the file you received, and send that back: perdure approve FILE; or, if you trust its owner, answer "+
-				"again after "+f.trustOwner())
+			"answer in the file you received, and send that back: perdure approve FILE; or, if you trust its owner, "+
+				"answer again after "+f.trustOwner())
 	case !q.Bound(a.ID()):
 		return nil, WithHint(fmt.Errorf("the digest %s is not that of the action %s shows; nothing was answered",
 			digest.Short(), a.called()),

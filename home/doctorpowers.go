@@ -106,8 +106,8 @@ func (d *Doctor) policies() {
 	}
 	d.say("policy", Well, "", "%s, set %s", view.Several(int64(len(set.Rules())), "rule"), set.Hash().Short())
 	if by := d.h.attendedBy(); !by.IsZero() && by != set.Hash() {
-		d.say("policy", Odd, "start that node again, unless it was given another policy with --policy", "the node that "+
-			"runs here goes by set %s, not by what the files say now", by.Short())
+		d.say("policy", Odd, "start that node again, unless it was given another policy with --policy", "the node "+
+			"that runs here goes by set %s, not by what the files say now", by.Short())
 	}
 	key, err := d.h.Key()
 	trust, bad := d.h.Trust()

@@ -55,7 +55,8 @@ func (l Local) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, e
 			return none, err
 		}
 		if b != nil {
-			o.Heads, o.Anchors = b.heads, slices.DeleteFunc(o.Anchors, func(h perdure.Hash) bool { return b.held[h] })
+			o.Heads = b.heads
+			o.Anchors = slices.DeleteFunc(o.Anchors, func(h perdure.Hash) bool { return b.held[h] })
 		}
 	}
 	if l.Visitor.May(VerbImport) != nil || d.Home.Dir == "" {
@@ -75,8 +76,8 @@ func (l Local) sender() string {
 }
 
 // kept is why nothing of an agent is passed on from here; empty: it is, or what is beside the holds it is under here.
-// Of what waits for somebody to admit it nothing is, so that nobody elsewhere is told to wait, too; but whoever answered
-// it here beside that is heard.
+// Of what waits for somebody to admit it nothing is, so that nobody elsewhere is told to wait, too; but whoever
+// answered it here beside that is heard.
 func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, *aside, error) {
 	d := l.Desk
 	if why, err := l.outside(ctx, id); err != nil || why != "" {

@@ -195,8 +195,8 @@ func doubles(ctx context.Context, s perdure.Store, id perdure.AgentID) int {
 const unlessCopied = "if it is still being copied, run the same command again; else get another copy of it, or move " +
 	"it away"
 
-// Err says that some did not pass, of the kind of the first; nil: all did. One that is kept where it is was not to pass,
-// unless somebody named it.
+// Err says that some did not pass, of the kind of the first; nil: all did. One that is kept where it is was not to
+// pass, unless somebody named it.
 func (t *Transfer) Err() error {
 	switch {
 	case len(t.Failed) == 0 && len(t.Left) > 0:

@@ -18,8 +18,8 @@ import (
 //	@obligation("approval:WHO,WHO;quorum=N;expires=DURATION;escalate=DURATION:WHO,WHO")
 //
 // where everything after the colon may be left out, and escalate may be there several times. WHO is "owner" for
-// the owner of the agent, or the approvers its charter names in their place, "operator" for whoever is trusted to own it,
-// or the name of a trusted key that may approve.
+// the owner of the agent, or the approvers its charter names in their place, "operator" for whoever is trusted to own
+// it, or the name of a trusted key that may approve.
 type Obligation struct {
 	Asked    []string
 	Quorum   int64         // how many must approve
