@@ -19,8 +19,8 @@ type Talker interface {
 	Next(ctx context.Context, r *Rest) (in Input, leave bool, err error)
 }
 
-// Leaving is the signal of who wants to leave. It is no interrupt: what is at work here goes on until it rests, and only
-// waiting ends. Elsewhere says that waiting for another process that is at work ends as well.
+// Leaving is the signal of who wants to leave. It is no interrupt: what is at work here goes on until it rests, and
+// only waiting ends. Elsewhere says that waiting for another process that is at work ends as well.
 type Leaving interface {
 	os.Signal
 	Elsewhere() bool
