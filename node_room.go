@@ -31,8 +31,8 @@ func (n *Node) roomFor(a, told *Agent, ev *Event, now time.Time) error {
 		return nil
 	}
 	if alone := told.fold.weigh().inbox - f.weigh().inbox; alone > bytes {
-		return Invalid(fmt.Errorf("the event has %d bytes, and the inbox of the agent takes no more than %d of it, also "+
-			"when it is empty; send less, or where it is to be found", alone, bytes))
+		return Invalid(fmt.Errorf("the event has %d bytes, and the inbox of the agent takes no more than %d of it, "+
+			"also when it is empty; send less, or where it is to be found", alone, bytes))
 	}
 	if len(f.Inbox) < most {
 		return fmt.Errorf("%w: with this event, what the agent has not seen would be more than %d bytes; send less, "+

@@ -166,7 +166,9 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	}
 	commit := n.Key.Commit
 	if _, answers := ev.Notice.(Approval); answers {
-		commit = func(a *Agent, now time.Time, d ...Draft) ([]*Entry, *Agent, error) { return n.Key.answer(a, now, d[0]) }
+		commit = func(a *Agent, now time.Time, d ...Draft) ([]*Entry, *Agent, error) {
+			return n.Key.answer(a, now, d[0])
+		}
 	}
 	entries, told, err := commit(a, time.Now(), Draft{Body: ev, Policy: n.PolicyHash, Trace: n.traceIn(ctx)})
 	if err == nil {

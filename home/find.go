@@ -60,9 +60,9 @@ func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perd
 }
 
 // ownNamed is the one agent of a name in the home's own scope; nil: there is none, or there are more. An agent at work
-// comes before the memory of a role, which whoever keeps notes begins, and which is found by its id and its folder. Whoever may make
-// agents elsewhere must not make those of the home unreachable by name, however many they make. Which scope an agent is
-// in, its own memory says, and not the index.
+// comes before the memory of a role, which whoever keeps notes begins, and which is found by its id and its folder.
+// Whoever may make agents elsewhere must not make those of the home unreachable by name, however many they make. Which
+// scope an agent is in, its own memory says, and not the index.
 func ownNamed(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (
 	own *perdure.AgentID, err error,
 ) {

@@ -114,9 +114,9 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, *aside, er
 		if b := answered(a); b != nil {
 			return "", b, nil
 		}
-		return "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a) +
-				", if the place it goes to trusts that home as an author; an answer to what it asks passes without that", nil,
-			err
+		why := "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a) +
+			", if the place it goes to trusts that home as an author; an answer to what it asks passes without that"
+		return why, nil, err
 	}
 	return "", nil, err
 }

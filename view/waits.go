@@ -545,8 +545,8 @@ func Lacking(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) string {
 	owners := slices.ContainsFunc(q.Asked(), func(who string) bool { return who == "owner" || who == "operator" })
 	switch {
 	case len(q.Asked()) > 0 && !owners:
-		do = "each of " + OneLine(strings.Join(q.Asked(), ", "), ScreenText) + " is the name of one person whose trusted " +
-			"key may approve (perdure key trust), so name enough of them"
+		do = "each of " + OneLine(strings.Join(q.Asked(), ", "), ScreenText) + " is the name of one person whose " +
+			"trusted key may approve (perdure key trust), so name enough of them"
 		if len(f.Charter.Approvers) > 0 {
 			do += ", or write approval:owner, which the approvers of the agent answer"
 		}

@@ -214,8 +214,8 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			time.Sleep(time.Hour)
 			s.run()
 			s.shows("asks  money leaves; asks ops, the boss; 0 of 2 approved; it needs 2 people, and nobody " +
-				"can answer: each of ops, the boss is the name of one person whose trusted key may approve (perdure key " +
-				"trust), so name enough of them; escalated once; lapses 2000-01-04 00:00 UTC (in 2d23h)")
+				"can answer: each of ops, the boss is the name of one person whose trusted key may approve (perdure " +
+				"key trust), so name enough of them; escalated once; lapses 2000-01-04 00:00 UTC (in 2d23h)")
 		},
 		"in doubt": func(t *testing.T) {
 			s := newSituation(t, perdure.Execute{Tool: "pay", Deadline: 1000})

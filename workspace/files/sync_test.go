@@ -247,7 +247,8 @@ func TestUnfinishedJSONWaitsInTheFile(t *testing.T) {
 		}
 	}
 	p.save("new.json", "{nope\n")
-	if r, err := p.Status(t.Context()); err != nil || !slices.Equal(did(r, Refused), []string{"features.json", "new.json"}) {
+	r, err := p.Status(t.Context())
+	if err != nil || !slices.Equal(did(r, Refused), []string{"features.json", "new.json"}) {
 		t.Errorf("status: %+v, %v", r, err)
 	}
 	if r := p.sync(); !slices.Contains(did(r, Refused), "new.json") || len(did(r, Taken)) > 0 {
