@@ -88,8 +88,8 @@ func Explain(err error, command string) (message, hint string) {
 	return message, hint
 }
 
-// unwritten reports whether standard output took no more, which comes after the work of a command. Go calls it so on every
-// system.
+// unwritten reports whether standard output took no more, which comes after the work of a command. Go calls it so
+// everywhere.
 func unwritten(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Op == "write" && at.Path == "/dev/stdout"
