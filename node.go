@@ -285,8 +285,8 @@ func (n *Node) remember(a *Agent) {
 	n.cache.put(a, size)
 }
 
-// index records the line about an agent, if the store keeps one. It says nothing of what could not be written: a line of
-// more entries than there are would hide what they come to, such as a doubt, until there are more.
+// index records the line about an agent, if the store keeps one. It says nothing of what could not be written: a line
+// of more entries than there are would hide what they come to, such as a doubt, until there are more.
 func (n *Node) index(ctx context.Context, w *work) error {
 	a := w.a
 	if len(w.pending) > 0 {

@@ -19,7 +19,8 @@ type fullStore struct {
 	line perdure.Listing
 }
 
-func (s *fullStore) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, more ...*perdure.Entry) error {
+func (s *fullStore) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash,
+	more ...*perdure.Entry) error {
 	if s.full {
 		return errors.New("no space left")
 	}
@@ -55,8 +56,8 @@ func TestAListSaysNothingOfWhatCouldNotBeWritten(t *testing.T) {
 		}
 		f := load(t, s.MemStore, id)
 		if s.line.Entries != f.Count || s.line.State != phase.Execution {
-			t.Errorf("the line has %d entries and says %s; %d are durable, and the payment is under way", s.line.Entries,
-				s.line.State, f.Count)
+			t.Errorf("the line has %d entries and says %s; %d are durable, and the payment is under way",
+				s.line.Entries, s.line.State, f.Count)
 		}
 	})
 }
