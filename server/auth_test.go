@@ -151,7 +151,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	all := w.token("", home.Verbs...)
 	huge := client.Intent{Goal: strings.Repeat("x", 2<<10)}
 	if p := w.problem(all, "POST", "/v1/agents", huge, 413); p.Kind != "too-large" ||
-		!strings.HasPrefix(p.Detail, "the body is longer than ") {
+		!strings.HasPrefix(p.Detail, "the body is larger than may be sent here: at most 1024 bytes") {
 		t.Errorf("got %+v", p)
 	}
 	var long bytes.Buffer
