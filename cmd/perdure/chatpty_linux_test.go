@@ -221,8 +221,9 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script, rules := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "all.cedar")
+	begun := filepath.Join(dir, "begun")
 	for name, text := range map[string]string{
-		script: "turns:\n  - sleep: {on: answer}\n  - execute: {tool: shell, args: {command: [sleep, '600']}}\n" +
+		script: "turns:\n  - sleep: {on: answer}\n  - execute: {tool: shell, args: {command: [sh, -c, ': > begun; exec sleep 600']}}\n" +
 			"  - text: so it came to ${last.signal}\n",
 		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n",
 	} {
@@ -231,14 +232,17 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 		}
 	}
 	args := []string{"chat", "--store", filepath.Join(dir, "home"), "--advisor", "script:" + script, "--files", dir,
-		"--program", "sleep", "--policy", rules}
+		"--program", "sh", "--policy", rules}
 	d := sit(t, args...)
 	d.sees("> ")
 	d.types("go\n")
 	d.sees("- calls shell")
+	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+		time.Sleep(10 * time.Millisecond) // what has not begun is not in doubt
+	}
 	d.types(ctrlC)
 	d.sees("in-doubt  did it happen? shell")
-	d.sees(`"600"`)
+	d.sees("exec sleep 600")
 	d.sees("did it happen? happened, not (not: WHY), or leave: ")
 	for _, unclear := range []string{"did it?", "not sure", "not yet known", "happened not"} {
 		d.types(unclear + "\n")
