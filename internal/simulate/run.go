@@ -64,6 +64,8 @@ type run struct {
 	at       time.Time // the time here while somebody works in another; zero: it is now
 	ahead    time.Time // the time they work in
 
+	world sync.Mutex // is held by what a tool does outside of steps: several begin, and are done, at one moment
+
 	mu         sync.Mutex
 	violations []Violation
 	faults     map[string]int

@@ -71,11 +71,9 @@ func act(c perdure.Call, tool string) string { return fmt.Sprint(tool, c.Args.Va
 // Call implements perdure.Tool.
 func (t *tool) Call(ctx context.Context, c perdure.Call) (perdure.Result, error) {
 	r := t.r
-	r.begins(t.who, c, &t.spec)
 	name := act(c, t.spec.Name)
 	sub := r.subject(c.Agent)
-	sub.tries[name]++
-	try := sub.tries[name]
+	try := r.begins(t.who, c, &t.spec, name)
 	label := fmt.Sprintf("%s %s %s", t.who.name, r.short(c.Agent), name)
 	r.sched.park(t.who, label+" begins")
 	d := draw(r.sched.chance("tool", sub.n, name, try))
@@ -159,8 +157,10 @@ func (r *run) wait(ctx context.Context, who *life, d time.Duration) {
 // lookEvery is how long a node need not look whether a person has paused an agent it is at work on.
 const lookEvery = time.Millisecond
 
-// begins looks whether an effect may begin.
-func (r *run) begins(who *life, c perdure.Call, spec *perdure.Spec) {
+// begins looks whether an effect may begin, and says for which time it does.
+func (r *run) begins(who *life, c perdure.Call, spec *perdure.Spec, name string) (try int) {
+	r.world.Lock()
+	defer r.world.Unlock()
 	r.tally["effects begun"]++
 	sub := r.subject(c.Agent)
 	r.checks["paused agents begin nothing"]++
@@ -175,10 +175,14 @@ func (r *run) begins(who *life, c perdure.Call, spec *perdure.Spec) {
 		r.violate("rehearsals touch nothing", "%s began %s for %s, which only rehearses", who.name, spec.Name,
 			r.short(c.Agent))
 	}
+	sub.tries[name]++
+	return sub.tries[name]
 }
 
 // perform makes an effect happen, unless somebody looked and found that it had not: then it will not.
 func (r *run) perform(c perdure.Call, name string, spec *perdure.Spec) {
+	r.world.Lock()
+	defer r.world.Unlock()
 	sub := r.subject(c.Agent)
 	r.tally["effects done"]++
 	switch spec.Effect {
