@@ -152,12 +152,34 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if now, err := h.Load(ctx, s, a.ID()); err == nil { // it may have been told something
 		a = now
 	}
+	h.noteClosed(ctx, s, a)
 	if learn {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
 			h.note("%v; it runs here once the home has it", err)
 		}
 	}
 	return a, nil
+}
+
+// noteClosed tells of the questions that nobody is asked any more, as the agent has ended in a copy.
+func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent) {
+	over := a.Fold().Ended
+	if over == nil {
+		return
+	}
+	end, err := a.Find(ctx, s, over.Entry)
+	if end == nil || err != nil {
+		return // whoever looks at it is told
+	}
+	told, err := view.NarrateBefore(ctx, s, end)
+	if err != nil {
+		return
+	}
+	line := told.Line(end)
+	for _, q := range line.Closed {
+		h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)", view.Called(a),
+			view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(), view.Callable(a))
+	}
 }
 
 // arrived is what came of an import.
