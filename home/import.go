@@ -177,8 +177,9 @@ func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent
 	}
 	line := told.Line(end)
 	for _, q := range line.Closed {
-		h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)", view.Called(a),
-			view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(), view.Callable(a))
+		h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)",
+			view.Called(a), view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(),
+			view.Callable(a))
 	}
 }
 
