@@ -79,6 +79,25 @@ func killLeader(t *testing.T, c natstest.Cluster, s *Store) {
 	}
 }
 
+// killMost kills two servers of three, of which one leads the log of a store, and returns them.
+func killMost(t *testing.T, c natstest.Cluster, s *Store) (gone natstest.Cluster) {
+	leader := leads(c, s)
+	if leader == nil {
+		t.Error("nobody leads the log")
+		return nil
+	}
+	gone = natstest.Cluster{leader}
+	for _, one := range c {
+		if one != leader && len(gone) < 2 {
+			gone = append(gone, one)
+		}
+	}
+	for _, one := range gone {
+		one.Kill()
+	}
+	return gone
+}
+
 // TestALeaderThatIsKilledLosesNothing kills the server that leads the log, in the middle of appends: another takes
 // over, each append is acknowledged, and none is lost or there twice.
 func TestALeaderThatIsKilledLosesNothing(t *testing.T) {
@@ -114,19 +133,7 @@ func TestWithoutAMajorityNothingHappensAndNothingIsLost(t *testing.T) {
 			}
 		}
 	}
-	first := leads(c, s)
-	if first == nil {
-		t.Fatal("nobody leads the log")
-	}
-	gone := natstest.Cluster{first}
-	for _, one := range c {
-		if one != first && len(gone) < 2 {
-			gone = append(gone, one)
-		}
-	}
-	for _, one := range gone {
-		one.Kill()
-	}
+	gone := killMost(t, c, s)
 	s.patience = time.Second // nobody else uses it
 	var hint *perdure.Hint
 	tried, _ := writers[0].Next(t)

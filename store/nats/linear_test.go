@@ -31,3 +31,26 @@ func TestAppendsAreLinearizableWhileLeadersDie(t *testing.T) {
 	n, kill := enginetest.Histories(t, 25, 500), func() { killLeader(t, c, first) }
 	enginetest.Linearizable(t, stores, n, 50*time.Millisecond, kill)
 }
+
+// TestAppendsAreLinearizableWhileMajoritiesDie does so on a cluster of which two servers of three, the leader of the
+// log among them, are killed again and again.
+func TestAppendsAreLinearizableWhileMajoritiesDie(t *testing.T) {
+	t.Parallel()
+	c := natstest.StartCluster(t, 3)
+	url := c.URL("majority")
+	o := Options{Patience: patient}
+	first := open(t, url, o)
+	stores := []perdure.Store{first, open(t, url, o)}
+	kill := func() {
+		gone := killMost(t, c, first)
+		for _, one := range gone {
+			if err := one.Begin(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Ready(); err != nil {
+			t.Error(err)
+		}
+	}
+	enginetest.Linearizable(t, stores, enginetest.Histories(t, 25, 500), 50*time.Millisecond, kill)
+}
