@@ -103,6 +103,17 @@ func Pages(after perdure.Cursor, read func(at perdure.Cursor, n int) ([]perdure.
 // pageEntries is how many entries a page has at most, and firstEntries the first one.
 const pageEntries, firstEntries = 256, 16
 
+// NameSnapshots names the snapshots of the log, newest first, and says where they stand, until yield returns false.
+func (l *Log) NameSnapshots(yield func(perdure.Hash, perdure.Cursor) bool) error {
+	for _, at := range l.Snapshots() {
+		names, err := l.Names(at-1, 1)
+		if err != nil || len(names) == 0 || !yield(names[0], at) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Snapshots yields the snapshots of a Log, newest first, using it anew for each: it may be in other hands between them.
 func Snapshots(use func(func(*Log) error) error) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {

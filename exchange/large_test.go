@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/store/sqlite"
 )
 
 // metered is a place of which what it reads and sends is counted, in bytes.
@@ -128,5 +130,48 @@ func TestTenOfAHundredThousandCostTen(t *testing.T) {
 		if large[i] > 6*small[i] { // an offer names up to 32 snapshots, of which the small one has 8
 			t.Errorf("%s: %d of 2,000 entries, %d of 100,000", what, small[i], large[i])
 		}
+	}
+}
+
+// unread is a place whose snapshots are not to be read.
+type unread struct {
+	*sqlite.Store
+	t *testing.T
+}
+
+func (u unread) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	u.t.Error("the body of a snapshot is read")
+	return u.Store.Snapshots(ctx, id)
+}
+
+// TestSnapshotsAreNamedUnread asks a store for what it has and for what another place lacks: both name snapshots, and
+// read none.
+func TestSnapshotsAreNamedUnread(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "agents.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p := newPlace(t, key(t, "owner"))
+	p.Store, p.node.Store = s, s
+	id := p.create(t)
+	p.grow(t, id, 100, 50)
+	u := unread{s, t}
+	before, err := exchange.Of(t.Context(), u, id)
+	if err != nil || len(before.Anchors) != 2 {
+		t.Fatalf("%d snapshots are named: %v, want 2", len(before.Anchors), err)
+	}
+	p.hear(t, id, 10)
+	sent := 0
+	for _, err := range exchange.Missing(t.Context(), u, before) {
+		if sent++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sent != 10 {
+		t.Errorf("%d entries are missing, want 10", sent)
+	}
+	if recent, all, err := exchange.Known(t.Context(), u, before); !all || err != nil {
+		t.Errorf("known: %d recent, all %v, %v, want all", len(recent), all, err)
 	}
 }

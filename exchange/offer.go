@@ -66,15 +66,31 @@ func Of(ctx context.Context, s perdure.Store, id perdure.AgentID) (Offer, error)
 		return o, err
 	}
 	o.Heads = heads
+	err = nameSnapshots(ctx, s, id, func(name perdure.Hash, _ perdure.Cursor) bool {
+		o.Anchors = append(o.Anchors, name)
+		return len(o.Anchors) < MaxAnchors
+	})
+	return o, err
+}
+
+// namer is a store that names what Snapshots yields, and where it stands, without reading it, until yield returns
+// false. It may name some whose bodies were dropped.
+type namer interface {
+	NameSnapshots(ctx context.Context, id perdure.AgentID, yield func(perdure.Hash, perdure.Cursor) bool) error
+}
+
+// nameSnapshots names the snapshots to resume from, newest first.
+func nameSnapshots(ctx context.Context, s perdure.Store, id perdure.AgentID,
+	yield func(perdure.Hash, perdure.Cursor) bool) error {
+	if n, ok := s.(namer); ok {
+		return n.NameSnapshots(ctx, id, yield)
+	}
 	for snap, err := range s.Snapshots(ctx, id) {
-		if err != nil {
-			return o, err
-		}
-		if o.Anchors = append(o.Anchors, snap.Name); len(o.Anchors) == MaxAnchors {
-			break
+		if err != nil || !yield(snap.Name, snap.Cursor) {
+			return err
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // Missing yields what a store has of an agent and a place with this offer lacks, parents before children. It may yield
@@ -83,20 +99,20 @@ func Of(ctx context.Context, s perdure.Store, id perdure.AgentID) (Offer, error)
 func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.Entry, error] {
 	return func(yield func(*perdure.Entry, error) bool) {
 		err := o.Check()
-		var after perdure.Item
+		var after perdure.Cursor
 		if err == nil {
-			after, err = common(ctx, s, &o)
+			_, after, err = common(ctx, s, &o)
 		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		known, err := past(ctx, s, &o, after.Cursor)
+		known, err := past(ctx, s, &o, after)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for item, err := range s.Entries(ctx, o.Agent, after.Cursor) {
+		for item, err := range s.Entries(ctx, o.Agent, after) {
 			if err == nil && known[item.Name] {
 				continue
 			}
@@ -110,7 +126,7 @@ func Missing(ctx context.Context, s perdure.Store, o Offer) iter.Seq2[*perdure.E
 // Known is what a store has of what another place offers: whether all of it, so that nothing need be asked for, and
 // else some of the entries since the newest snapshot both have, for the other place to find those it has as well.
 func Known(ctx context.Context, s perdure.Store, o Offer) (recent []perdure.Hash, all bool, err error) {
-	shared, err := common(ctx, s, &o)
+	shared, after, err := common(ctx, s, &o)
 	if errors.Is(err, perdure.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -122,10 +138,8 @@ func Known(ctx context.Context, s perdure.Store, o Offer) (recent []perdure.Hash
 		lacks[h] = true
 	}
 	var names []perdure.Hash
-	if shared.Entry != nil {
-		delete(lacks, shared.Name)
-	}
-	for item, err := range s.Entries(ctx, o.Agent, shared.Cursor) {
+	delete(lacks, shared)
+	for item, err := range s.Entries(ctx, o.Agent, after) {
 		if errors.Is(err, perdure.ErrNotFound) {
 			return nil, false, nil
 		}
@@ -154,23 +168,21 @@ func sampled(names []perdure.Hash) (some []perdure.Hash) {
 }
 
 // common is the newest snapshot that both have, and where in the memory it stands; zero: before everything.
-func common(ctx context.Context, s perdure.Store, o *Offer) (perdure.Item, error) {
+func common(ctx context.Context, s perdure.Store, o *Offer) (snap perdure.Hash, at perdure.Cursor, err error) {
 	if len(o.Anchors) == 0 {
-		return perdure.Item{}, nil
+		return snap, at, nil
 	}
 	theirs := make(map[perdure.Hash]bool, len(o.Anchors))
 	for _, name := range o.Anchors {
 		theirs[name] = true
 	}
-	for snap, err := range s.Snapshots(ctx, o.Agent) {
-		if err != nil {
-			return perdure.Item{}, err
+	err = nameSnapshots(ctx, s, o.Agent, func(name perdure.Hash, c perdure.Cursor) bool {
+		if theirs[name] {
+			snap, at = name, c
 		}
-		if theirs[snap.Name] {
-			return snap, nil
-		}
-	}
-	return perdure.Item{}, nil
+		return !theirs[name]
+	})
+	return snap, at, err
 }
 
 // past is which entries after a cursor are in the past of the offer's heads, themselves included.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -179,6 +180,7 @@ func testSnapshots(t *testing.T, s *suite) {
 	if len(rest) != 2 || rest[0].Name != side[0].Name || rest[1].Name != branch[0].Name {
 		t.Fatalf("entries after the newest snapshot: %d, want the 2 that came after it", len(rest))
 	}
+	testNamed(t, s, a.ID())
 
 	// One that joins every head does.
 	both, err := a.Apply(side[0], branch[0])
@@ -192,6 +194,37 @@ func testSnapshots(t *testing.T, s *suite) {
 	}
 	if _, err := perdure.Load(t.Context(), s, a.ID()); err != nil {
 		t.Fatalf("load from a snapshot: %v", err)
+	}
+	testNamed(t, s, a.ID())
+}
+
+// testNamed compares the names of snapshots with what Snapshots yields.
+func testNamed(t *testing.T, s *suite, id perdure.AgentID) {
+	t.Helper()
+	n, ok := s.Store.(interface {
+		NameSnapshots(context.Context, perdure.AgentID, func(perdure.Hash, perdure.Cursor) bool) error
+	})
+	if !ok {
+		return
+	}
+	all := snapshots(t, s, id)
+	for most := 1; most <= len(all); most++ {
+		var named int
+		err := n.NameSnapshots(t.Context(), id, func(name perdure.Hash, at perdure.Cursor) bool {
+			if named == most || name != all[named].Name || at != all[named].Cursor {
+				t.Fatalf("snapshot %d is named %s at %d, want %s at %d, and %d of them", named, name.Short(), at,
+					all[min(named, most-1)].Name.Short(), all[min(named, most-1)].Cursor, most)
+			}
+			named++
+			return named < most
+		})
+		if err != nil || named != most {
+			t.Fatalf("%d snapshots are named: %v, want %d", named, err, most)
+		}
+	}
+	err := n.NameSnapshots(t.Context(), perdure.AgentID{1}, func(perdure.Hash, perdure.Cursor) bool { return true })
+	if !errors.Is(err, perdure.ErrNotFound) {
+		t.Fatalf("snapshots of nobody are named: %v, want ErrNotFound", err)
 	}
 }
 

@@ -563,6 +563,12 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 	})
 }
 
+// NameSnapshots names what Snapshots yields, and says where it stands, until yield returns false.
+func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
+	yield func(perdure.Hash, perdure.Cursor) bool) error {
+	return s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) error { return l.NameSnapshots(yield) })
+}
+
 // Prune implements perdure.Pruner.
 func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
 	entries ...*perdure.Entry) (gone int64, err error) {

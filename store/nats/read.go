@@ -119,36 +119,57 @@ func (s *Store) commits(ctx context.Context, id perdure.AgentID, tip *commit, fr
 	}
 }
 
-// Snapshots implements perdure.Store. A commit names the one before it that has a snapshot, so that it costs no more in
-// a long memory than in a short one.
+// Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
-		fail := func(err error) { yield(perdure.Item{}, fmt.Errorf("snapshots of agent %s: %w", id.Short(), err)) }
-		c, err := s.held(ctx, id)
-		if err != nil {
-			fail(err)
-			return
-		}
-		for next := c.lastSnap(); next > 0; next = c.snap {
-			if next != c.seq {
-				if c, err = s.at(ctx, id, next); err != nil {
-					fail(err)
-					return
-				}
+		err := s.snapshots(ctx, id, func(c *commit, i int) (bool, error) {
+			e, err := s.entry(ctx, id, c, i)
+			if err != nil || e.Kind != perdure.KindSnapshot || e.BodyBytes() == nil {
+				return true, err
 			}
-			for _, i := range slices.Backward(c.snaps) {
-				e, err := s.entry(ctx, id, c, i)
-				if err != nil {
-					fail(err)
-					return
-				}
-				if e.Kind == perdure.KindSnapshot && e.BodyBytes() != nil &&
-					!yield(perdure.Item{Entry: e, Cursor: cursor(c.seq, i)}, nil) {
-					return
-				}
+			return yield(perdure.Item{Entry: e, Cursor: cursor(c.seq, i)}, nil), nil
+		})
+		if err != nil {
+			yield(perdure.Item{}, err)
+		}
+	}
+}
+
+// NameSnapshots names the snapshots to resume from, newest first, and says where they stand, until yield returns false.
+func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
+	yield func(perdure.Hash, perdure.Cursor) bool) error {
+	return s.snapshots(ctx, id, func(c *commit, i int) (bool, error) {
+		if i == c.total-1 && len(c.heads) == 1 { // as it is mostly: it named every head, and nothing came after it
+			return yield(c.heads[0], cursor(c.seq, i)), nil
+		}
+		e, err := s.entry(ctx, id, c, i)
+		return err == nil && yield(e.Name, cursor(c.seq, i)), err
+	})
+}
+
+// snapshots finds the snapshots to resume from, newest first, until found returns false. A commit names the one before
+// it that has a snapshot, so that it costs no more in a long memory than in a short one.
+func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, found func(c *commit, i int) (bool, error)) error {
+	fail := func(err error) error { return fmt.Errorf("snapshots of agent %s: %w", id.Short(), err) }
+	c, err := s.held(ctx, id)
+	if err != nil {
+		return fail(err)
+	}
+	for next := c.lastSnap(); next > 0; next = c.snap {
+		if next != c.seq {
+			if c, err = s.at(ctx, id, next); err != nil {
+				return fail(err)
+			}
+		}
+		for _, i := range slices.Backward(c.snaps) {
+			if more, err := found(c, i); err != nil {
+				return fail(err)
+			} else if !more {
+				return nil
 			}
 		}
 	}
+	return nil
 }
 
 // entry reads one entry of a commit.

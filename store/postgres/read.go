@@ -234,6 +234,48 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 	}
 }
 
+// NameSnapshots names the snapshots to resume from, newest first, and says where they stand, until yield returns false.
+func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
+	yield func(perdure.Hash, perdure.Cursor) bool) error {
+	const text = `SELECT pos, names, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL ORDER BY pos DESC LIMIT $3`
+	for key, below := int64(0), int64(1)<<62; ; {
+		var found []row
+		err := s.try(ctx, func(ctx context.Context) (err error) {
+			if key == 0 {
+				if key, err = s.keyOf(ctx, s.pool, id); err != nil {
+					return err
+				}
+			}
+			found = found[:0]
+			rows, err := s.pool.Query(ctx, s.sql(text), key, below, pageRows)
+			if err != nil {
+				return err
+			}
+			return each(rows, func(f pgx.Rows) error {
+				var r row
+				err := f.Scan(&r.pos, &r.names, &r.snaps)
+				found = append(found, r)
+				return err
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("snapshots of agent %s: %w", id.Short(), err)
+		}
+		for i := range found {
+			r := &found[i]
+			for _, i := range r.snapshots() {
+				if !yield(r.name(i), cursor(r.pos, i)) {
+					return nil
+				}
+			}
+			below = r.pos
+		}
+		if len(found) < pageRows {
+			return nil
+		}
+	}
+}
+
 // Due implements perdure.Store.
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
 	return func(yield func(perdure.Look, error) bool) {

@@ -112,11 +112,17 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 
 // entries puts the entries of a row together again.
 func (s *Store) entries(c *conn, id perdure.AgentID, before perdure.Hash, r *row) ([]*perdure.Entry, error) {
-	out := make([]*perdure.Entry, len(r.parts))
-	headers := make([]byte, 0, 240*len(r.parts))
-	for i := range r.parts {
-		p := &r.parts[i]
-		body, hash, err := s.body(p, before)
+	return s.assemble(c, id, before, r.parts, true)
+}
+
+// assemble puts entries together again, those with blobs without their bodies if these are not to be read.
+func (s *Store) assemble(c *conn, id perdure.AgentID, before perdure.Hash, parts []part,
+	blobs bool) ([]*perdure.Entry, error) {
+	out := make([]*perdure.Entry, len(parts))
+	headers := make([]byte, 0, 240*len(parts))
+	for i := range parts {
+		p := &parts[i]
+		body, hash, err := s.body(p, before, blobs)
 		if err != nil {
 			return nil, err
 		}
@@ -145,13 +151,15 @@ func (p *part) isNamed(name perdure.Hash, id perdure.AgentID) bool {
 }
 
 // body is the body of an entry that arrived after the one named before, and its hash.
-func (s *Store) body(p *part, before perdure.Hash) (body []byte, hash perdure.Hash, err error) {
+func (s *Store) body(p *part, before perdure.Hash, blobs bool) (body []byte, hash perdure.Hash, err error) {
 	switch p.place {
 	case bodyHere:
 		body = p.bodyAfter(before)
 		return body, perdure.HashOf(body), nil
 	case bodyBlob:
-		body, err = s.readBlob(p.hash, p.size)
+		if blobs {
+			body, err = s.readBlob(p.hash, p.size)
+		}
 	}
 	return body, p.hash, err
 }
@@ -198,30 +206,47 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
-		for below := int64(1)<<62 - 1; ; {
-			var item perdure.Item
-			err := s.read(ctx, func(c *conn) error {
-				key, err := keyOf(c, id)
-				if err != nil {
-					return err
-				}
-				item, err = s.snapshot(c, id, key, below)
-				return err
-			})
-			if err != nil {
-				yield(perdure.Item{}, fmt.Errorf("snapshots of agent %s: %w", id.Short(), err))
-				return
-			}
-			if item.Entry == nil || !yield(item, nil) {
-				return
-			}
-			below = int64(item.Cursor)
+		err := s.snapshots(ctx, id, true, func(e *perdure.Entry, at perdure.Cursor) bool {
+			return yield(perdure.Item{Entry: e, Cursor: at}, nil)
+		})
+		if err != nil {
+			yield(perdure.Item{}, err)
 		}
 	}
 }
 
-// snapshot reads the newest snapshot before a cursor that has its body.
-func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure.Item, error) {
+// NameSnapshots names what Snapshots yields, and says where it stands, until yield returns false.
+func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
+	yield func(perdure.Hash, perdure.Cursor) bool) error {
+	return s.snapshots(ctx, id, false, func(e *perdure.Entry, at perdure.Cursor) bool { return yield(e.Name, at) })
+}
+
+// snapshots finds the snapshots to resume from, newest first, with blobs or not, until found returns false.
+func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, blobs bool,
+	found func(*perdure.Entry, perdure.Cursor) bool) error {
+	for below := int64(1)<<62 - 1; ; {
+		var item perdure.Item
+		err := s.read(ctx, func(c *conn) error {
+			key, err := keyOf(c, id)
+			if err != nil {
+				return err
+			}
+			item, err = s.snapshot(c, id, key, below, blobs)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("snapshots of agent %s: %w", id.Short(), err)
+		}
+		if item.Entry == nil || !found(item.Entry, item.Cursor) {
+			return nil
+		}
+		below = int64(item.Cursor)
+	}
+}
+
+// snapshot reads the newest snapshot before a cursor that has its body, which it lacks if it is a blob that is not to be
+// read.
+func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64, blobs bool) (perdure.Item, error) {
 	for {
 		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC "+
 			"LIMIT 1", key, below)
@@ -248,7 +273,7 @@ func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64) (perdure
 		if err != nil {
 			return perdure.Item{}, err
 		}
-		entries, err := s.entries(c, id, before, rows[0].row)
+		entries, err := s.assemble(c, id, before, rows[0].parts[:i+1], blobs)
 		if err != nil {
 			return perdure.Item{}, err
 		}
