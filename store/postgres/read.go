@@ -44,7 +44,9 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 				items, err = s.items(id, rows, after, &read)
 			}
 			if err == nil && !more {
-				err = read.complete(now)
+				if err = read.complete(now); errors.Is(err, errLost) {
+					err = s.lost(ctx, key, read.row)
+				}
 			}
 			if err != nil {
 				yield(perdure.Item{}, fmt.Errorf("read agent %s: %w", id.Short(), err))
@@ -66,6 +68,7 @@ func (s *Store) Entries(ctx context.Context, id perdure.AgentID, after perdure.C
 // reading is what rows that were read one after the other come to.
 type reading struct {
 	from        perdure.Cursor
+	row         int64  // where the first row stands
 	heads       *heads // of a memory that is read from its beginning
 	first, last *perdure.Entry
 }
@@ -86,7 +89,7 @@ func (r *reading) add(e *perdure.Entry) {
 func (r *reading) complete(now moment) error {
 	switch {
 	case now.heads == nil: // it is not there any more
-		return nil
+		return perdure.ErrNotFound
 	case r.from == 0:
 		if r.first == nil || !now.part && len(r.first.Parents) > 0 ||
 			int(r.heads.count) != len(r.heads.known) || // one came twice
@@ -100,6 +103,23 @@ func (r *reading) complete(now moment) error {
 		err = errLost
 	}
 	return err
+}
+
+// errAnew says that a reader saw pages of two memories.
+var errAnew = errors.New("its memory was written anew meanwhile: read it again")
+
+// lost says what it means that rows are missing in a memory that was read from this row on. Rows do not move: where it is
+// gone, they are those of a memory that another took the place of.
+func (s *Store) lost(ctx context.Context, key, row int64) error {
+	there := false
+	err := s.try(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, s.sql("SELECT EXISTS(SELECT 1 FROM ~log WHERE agent=$1 AND pos=$2)"), key, row).
+			Scan(&there)
+	})
+	if err == nil && !there && row > 0 {
+		return errAnew
+	}
+	return errors.Join(errLost, err)
 }
 
 // moment is what the row of an agent said when a page was read.
@@ -142,6 +162,9 @@ func (s *Store) items(id perdure.AgentID, rows []row, after perdure.Cursor, read
 		entries, err := r.entries(id, s.limits)
 		if err != nil {
 			return nil, err
+		}
+		if read.row == 0 {
+			read.row = r.pos
 		}
 		for i, e := range entries {
 			read.add(e)
