@@ -2,9 +2,12 @@
 // synchronised, put under version control or carried away on a stick while the store is in use or not, and what comes
 // back is merged. In their usual form they are lines of text, which git merges by itself.
 //
-//	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides changed
-//	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the entries of long files
-//	               lie; arrivals, the order in which entries came, see perdure.Feeder; and place, which tells this folder from its copies: without it the agents here have lost their seat, until their owner takes it again
+//	NAME-ID.agent  an agent; other names do as well, such as the copies that synchronisation leaves when both sides
+//	               changed a file
+//	.index/        what can be thrown away: claims, listings, when to look at which agent, and in rows/ where the
+//	               entries of long files lie; arrivals, the order in which entries came, see perdure.Feeder; and place,
+//	               which tells this folder from its copies: without it the agents here have lost their seat, until
+//	               their owner takes it again
 //
 // Any number of processes may use a folder at once. Others may put files into it. A copy beside the file of an agent
 // joins it only if it verifies and all its entries count by Options.Trust; else it is left alone. Whether an agent that

@@ -108,8 +108,8 @@ func (r *reading) complete(now moment) error {
 // errAnew says that a reader saw pages of two memories.
 var errAnew = errors.New("its memory was written anew meanwhile: read it again")
 
-// lost says what it means that rows are missing in a memory that was read from this row on. Rows do not move: where it is
-// gone, they are those of a memory that another took the place of.
+// lost says what it means that rows are missing in a memory that was read from this row on. Rows do not move: where it
+// is gone, they are those of a memory that another took the place of.
 func (s *Store) lost(ctx context.Context, key, row int64) error {
 	there := false
 	err := s.try(ctx, func(ctx context.Context) error {
@@ -190,8 +190,9 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (names []perdure.
 
 // readHeads reads the heads of an agent, all of one moment.
 func (s *Store) readHeads(ctx context.Context, id perdure.AgentID) ([]perdure.Hash, error) {
-	const text = `SELECT a.heads, CASE WHEN length(a.heads)=40 THEN (SELECT array_agg(h.name ORDER BY h.name) FROM ~heads h WHERE h.agent=a.key) END ` +
-		"FROM ~agents a WHERE a.id=$1"
+	const text = `SELECT a.heads, CASE WHEN length(a.heads)=40
+		THEN (SELECT array_agg(h.name ORDER BY h.name) FROM ~heads h WHERE h.agent=a.key) END
+		FROM ~agents a WHERE a.id=$1`
 	var column []byte
 	var many [][]byte
 	err := s.pool.QueryRow(ctx, s.sql(text), id[:]).Scan(&column, &many)
@@ -224,7 +225,8 @@ func (s *Store) readHeads(ctx context.Context, id perdure.AgentID) ([]perdure.Ha
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
-		const text = `SELECT pos, names, data, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL ORDER BY pos DESC LIMIT 1`
+		const text = `SELECT pos, names, data, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL
+			ORDER BY pos DESC LIMIT 1`
 		for key, below := int64(0), int64(1)<<62; ; {
 			var r row
 			err := s.try(ctx, func(ctx context.Context) (err error) {
@@ -260,7 +262,8 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 // NameSnapshots names the snapshots to resume from, newest first, and says where they stand, until yield returns false.
 func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
 	yield func(perdure.Hash, perdure.Cursor) bool) error {
-	const text = `SELECT pos, names, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL ORDER BY pos DESC LIMIT $3`
+	const text = `SELECT pos, names, snaps FROM ~log WHERE agent=$1 AND pos<$2 AND snaps IS NOT NULL
+		ORDER BY pos DESC LIMIT $3`
 	for key, below := int64(0), int64(1)<<62; ; {
 		var found []row
 		err := s.try(ctx, func(ctx context.Context) (err error) {
