@@ -244,8 +244,8 @@ func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, blobs bool,
 	}
 }
 
-// snapshot reads the newest snapshot before a cursor that has its body. It comes without if that is a blob and blobs are
-// not to be read.
+// snapshot reads the newest snapshot before a cursor that has its body. It comes without if that is a blob and blobs
+// are not to be read.
 func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64, blobs bool) (perdure.Item, error) {
 	for {
 		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC "+
