@@ -8,30 +8,37 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/perdure/perdure/internal/jsontext"
 )
 
-// lines is the input of a client without lines that are no messages: each is refused, as the protocol says, and what
-// comes after it is heard. Otherwise one bad line would end a server that others of the client's calls wait for.
+// lines is the input of a client without lines that are no messages, or too long: each is refused, as the protocol
+// says, and what comes after it is heard. Otherwise one bad line would end a server that others of the client's calls
+// wait for.
 type lines struct {
 	io.Closer
 	in   *bufio.Reader
 	out  io.Writer
+	max  int    // bytes of a line
 	rest []byte // of a line that is good
 }
 
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
-		line, err := l.line()
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			if bad := refusal(text); bad == "" {
+		line, bad, err := l.line()
+		if text := bytes.TrimSpace(line); bad == "" && len(text) > 0 {
+			if bad = refusal(text); bad == "" {
 				l.rest = line
-			} else if _, err := io.WriteString(l.out, bad); err != nil {
+			}
+		}
+		if bad != "" {
+			if _, err := io.WriteString(l.out, bad); err != nil {
 				return 0, err
 			}
 		}
@@ -44,17 +51,48 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line is the next line, with its end.
-func (l *lines) line() (line []byte, err error) {
+// line is the next line, with its end; of one that is too long, its refusal.
+func (l *lines) line() (line []byte, bad string, err error) {
+	var last []byte // of a line that is too long
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxRequest {
-			return nil, errors.New("a line of the client is too long")
+		if len(line) <= l.max {
+			line = append(line, part...)
+		} else {
+			last = append(last[max(len(last)-longestID, 0):], part...)
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case len(line) > l.max:
+			return nil, refuse(idOfLong(line, append(line, last...)), -32600,
+				fmt.Sprintf("it is longer than %d bytes: send less at once", l.max)), err
+		default:
+			return line, "", err
 		}
 	}
+}
+
+// longestID bounds where idOfLong looks, from either end.
+const longestID = 1 << 10
+
+// The id of a message at its begin or at its end, with nothing but other texts of the message itself between: what
+// stands in its params cannot be taken for it.
+const idText = `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
+
+var (
+	idFirst = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*` + idText + `,`)
+	idLast  = regexp.MustCompile(`[}\]"]\s*,\s*` + idText + `(?:,\s*"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*)*\}\s*$`)
+)
+
+// idOfLong is the id of a message of which only the two ends are looked at; null, if neither shows it.
+func idOfLong(first, last []byte) []byte {
+	if m := idFirst.FindSubmatch(first[:min(len(first), longestID)]); m != nil {
+		return m[1]
+	}
+	if m := idLast.FindSubmatch(last[max(len(last)-longestID, 0):]); m != nil {
+		return m[1]
+	}
+	return nil
 }
 
 // heard lets only messages through to a handler over HTTP, as lines does.
@@ -81,8 +119,11 @@ func heard(next http.Handler) http.Handler {
 
 // refusal is the answer to a text that is no message; empty: it is one, or several.
 func refusal(text []byte) string {
-	if jsontext.Text(text) != nil || !json.Valid(text) {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"it is not JSON in UTF-8"}}` + "\n"
+	if !json.Valid(text) {
+		return refuse(nil, -32700, "it is not JSON in UTF-8")
+	}
+	if err := jsontext.Text(text); err != nil {
+		return refuse(idOf(text), -32700, err.Error())
 	}
 	var several []json.RawMessage
 	if json.Unmarshal(text, &several) != nil || len(several) == 0 {
@@ -90,10 +131,32 @@ func refusal(text []byte) string {
 	}
 	for _, one := range several {
 		if _, err := jsonrpc.DecodeMessage(one); err != nil {
-			return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"it is no JSON-RPC message"}}` + "\n"
+			return refuse(idOf(one), -32600, "it is no JSON-RPC message")
 		}
 	}
 	return ""
+}
+
+// idOf is the id of what could be a request, so that whoever waits for its answer gets one; nil, if it has none.
+func idOf(text []byte) []byte {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(text, &m) != nil || !idAlone.Match(m.ID) {
+		return nil
+	}
+	return m.ID
+}
+
+var idAlone = regexp.MustCompile(`^(-?\d+|"[^"\\]*")$`)
+
+// refuse is an answer that says what is wrong with a message. Where the id of the message is not known, it is null.
+func refuse(id []byte, code int, message string) string {
+	if id == nil || !utf8.Valid(id) {
+		id = []byte("null")
+	}
+	text, _ := json.Marshal(message)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
 }
 
 // turned is an output that several write to, one message after the other.

@@ -7,18 +7,26 @@ import (
 	"testing"
 )
 
-// A line that is no message is refused, and the next one answered.
+// A line that is no message, or too long, is refused, and the next one answered. Where the line shows the id of a
+// request, the refusal has it: otherwise whoever sent it would wait for an answer.
 func TestAMalformedLineDoesNotEndTheServer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		fromClient, toServer := io.Pipe()
 		fromServer, toClient := io.Pipe()
 		ended := make(chan error, 1)
 		go func() { ended <- w.server.Serve(t.Context(), fromClient, toClient) }()
-		answers := bufio.NewScanner(fromServer)
+		answers, long := bufio.NewScanner(fromServer), strings.Repeat("x", 16<<20)
 		for _, one := range []struct{ line, want string }{
 			{`{"jsonrpc": oops`, "-32700"},
 			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"` + "\xff" + `"}}`, "-32700"},
-			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"\ud800"}}`, "-32700"},
+			{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"\ud800"}}`, `"id":1,"error":{"code":-32700`},
+			{`{"jsonrpc":"2.0","id":"a","method":7}`, `"id":"a","error":{"code":-32600`},
+			{`{"hello": 1, "id": {"a": 1}}`, `"id":null,"error":{"code":-32600`},
+			{`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"name":"` + long + `"}}`, `"id":7,"error":{"code":-32600`},
+			{`{"method":"ping","params":{"id":5,"name":"` + long + `"},"jsonrpc":"2.0","id":8}`,
+				`"id":8,"error":{"code":-32600`},
+			{`{"method":"ping","params":{"name":"` + long + `","id":5}}`, `"id":null,"error":{"code":-32600`},
+			{`{"method":"ping","params":{"name":"` + long + `,\"id\":5}"}}`, `"id":null,"error":{"code":-32600`},
 			{`{"hello": 1}`, "-32600"},
 			{`[]`, "-32600"},
 			{`[1]`, "-32600"},

@@ -128,7 +128,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	defer stop()
 	go s.notify(ctx)
 	to := &turned{WriteCloser: out}
-	from := &lines{Closer: in, in: bufio.NewReader(in), out: to}
+	from := &lines{Closer: in, in: bufio.NewReader(in), out: to, max: maxRequest}
 	err := s.mcp().Run(ctx, answering{&sdk.IOTransport{Reader: from, Writer: to, MaxLineLength: maxRequest}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
