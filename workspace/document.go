@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/seal"
@@ -125,7 +126,7 @@ func CleanPath(path string) (string, error) {
 		p = ""
 	}
 	p = strings.TrimPrefix(p, "memories/")
-	if p == "" || p == "." || !fs.ValidPath(p) {
+	if p == "" || p == "." || !fs.ValidPath(p) || strings.Contains(p, `\`) || strings.ContainsFunc(p, unicode.IsControl) {
 		return "", perdure.Invalid(fmt.Errorf("path %q: want words joined by slashes, such as decisions/use-sqlite.md",
 			clip(path, maxTitle)))
 	}

@@ -20,7 +20,7 @@ type FileCommand struct {
 	FileText   string `json:"file_text,omitempty" jsonschema:"of create: the whole text"`
 	OldStr     string `json:"old_str,omitempty" jsonschema:"of str_replace: what stands there, exactly once"`
 	NewStr     string `json:"new_str,omitempty" jsonschema:"of str_replace: what stands there from now on"`
-	InsertLine int    `json:"insert_line,omitempty" jsonschema:"of insert: the line after which; 0 is before the first"`
+	InsertLine *int   `json:"insert_line,omitempty" jsonschema:"of insert: the line after which; 0 is before the first"`
 	InsertText string `json:"insert_text,omitempty" jsonschema:"of insert: what to insert"`
 	OldPath    string `json:"old_path,omitempty" jsonschema:"of rename"`
 	NewPath    string `json:"new_path,omitempty" jsonschema:"of rename"`
@@ -62,7 +62,9 @@ func (r *Reader) ref(path string) (f fileRef, err error) {
 	} else if f.path = rest; rest == "" {
 		return f, nil
 	}
-	_, err = CleanPath(f.path)
+	if _, err = CleanPath(f.path); err != nil {
+		err = told("path %q: want one such as %s/notes.md", clip(path, maxTitle), filesDir)
+	}
 	return f, err
 }
 
@@ -344,14 +346,17 @@ func (r *Reader) insert(ctx context.Context, c *FileCommand) (string, error) {
 	if c.InsertText == "" {
 		return "", told("insert_text is empty; say what is to be inserted")
 	}
+	if c.InsertLine == nil {
+		return "", told("insert_line is missing; say after which line: 0 is before the first")
+	}
 	f, _, err := r.change(ctx, c.Path, func(f *fileRef, text string) (string, error) {
 		all := strings.SplitAfter(lined(text), "\n")
 		all = all[:len(all)-1]
-		if c.InsertLine < 0 || c.InsertLine > len(all) {
+		if *c.InsertLine < 0 || *c.InsertLine > len(all) {
 			return "", told("Invalid `insert_line` parameter: %d. It should be within the range of lines of the "+
-				"file: [0, %d]", c.InsertLine, len(all))
+				"file: [0, %d]", *c.InsertLine, len(all))
 		}
-		return strings.Join(slices.Insert(all, c.InsertLine, lined(c.InsertText)), ""), nil
+		return strings.Join(slices.Insert(all, *c.InsertLine, lined(c.InsertText)), ""), nil
 	})
 	if err != nil {
 		return "", err

@@ -274,17 +274,20 @@ func TestTheSixFileCommands(t *testing.T) {
 		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md"}), "file_text is missing")
 		want(do(workspace.FileCommand{Command: "create", Path: "/memories/todo.md", FileText: "one\ntwo\n"}),
 			"replaced")
-		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 1}), "insert_text")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: new(1)}), "insert_text")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories/todo.md"}), "     2\ttwo")
 		want(do(workspace.FileCommand{Command: "view", Path: "/memories"}), "/memories/todo.md")
 		want(do(workspace.FileCommand{Command: "str_replace", Path: "/memories/todo.md", OldStr: "two", NewStr: "2"}),
 			"edited")
 		want(do(workspace.FileCommand{Command: "str_replace", Path: "/memories/todo.md", OldStr: "nine", NewStr: "9"}),
 			"did not appear verbatim")
-		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 1,
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: new(1),
 			InsertText: "one and a half"}), "edited")
-		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: 99, InsertText: "x"}),
-			"Invalid")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertLine: new(99),
+			InsertText: "x"}), "Invalid")
+		want(do(workspace.FileCommand{Command: "insert", Path: "/memories/todo.md", InsertText: "x"}), "insert_line")
+		want(do(workspace.FileCommand{Command: "view", Path: "/memories/../up"}), `"/memories/../up"`)
+		want(do(workspace.FileCommand{Command: "create", Path: "/memories/a\nb", FileText: "x"}), `"/memories/a\nb"`)
 		if got := w.read(r, "agents/coder/todo.md").Text; got != "one\none and a half\n2\n" {
 			t.Errorf("the file is %q", got)
 		}
