@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,10 +44,16 @@ const (
 // Embed asks the server.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out, err := e.ask(ctx, texts)
-	if err != nil {
+	if _, full := errors.AsType[*busy](err); err != nil && !full {
 		return nil, perdure.WithHint(err, "start that server, or correct embeddings in node.yaml")
 	}
-	return out, nil
+	return out, err
+}
+
+// busy is why a server does not answer now: it has too much to do, or has answered as often as it allows.
+type busy struct {
+	error
+	after time.Duration // it is to be asked again then; zero: it does not say
 }
 
 func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, error) {
@@ -69,9 +76,12 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	client := e.Client
-	if client == nil {
-		client = http.DefaultClient
+	var client http.Client
+	if e.Client != nil {
+		client = *e.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // texts go to no other server than the one that is configured
 	}
 	answer, err := client.Do(req)
 	if err != nil {
@@ -84,8 +94,13 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
-		return nil, fmt.Errorf("ask for embeddings: %s answered %s: %s", req.URL.Host, answer.Status,
+		err := fmt.Errorf("ask for embeddings: %s answered %s: %s", req.URL, answer.Status,
 			strings.TrimSpace(string(said)))
+		if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable {
+			seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
+			err = &busy{err, time.Duration(min(max(seconds, 0), int(longestWait/time.Second))) * time.Second}
+		}
+		return nil, err
 	}
 	var got struct {
 		Data []struct {
@@ -135,7 +150,11 @@ func (w *Workspace) meaning(ctx context.Context, text string) ([]float32, error)
 	return out[0], nil
 }
 
-const embedBatch = 64
+const (
+	embedBatch = 64
+	// A server that is busy is asked again after a while, then after twice as long, up to the longest.
+	shortestWait, longestWait = time.Second, time.Minute
+)
 
 // EmbedAll embeds every text that has no vector of the model yet.
 func (w *Workspace) EmbedAll(ctx context.Context, progress func(done, total int64)) error {
@@ -146,22 +165,34 @@ func (w *Workspace) EmbedAll(ctx context.Context, progress func(done, total int6
 	if err := w.Index.db.QueryRowContext(ctx, "SELECT count(*) FROM item").Scan(&total); err != nil {
 		return err
 	}
-	for {
-		n, err := w.embedSome(ctx, embedBatch)
+	for wait := shortestWait; ; {
+		n, err := w.embedSome(ctx, embedBatch, 0)
+		if full, ok := errors.AsType[*busy](err); ok && wait <= longestWait {
+			select {
+			case <-time.After(max(full.after, wait)):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			wait *= 2
+			continue
+		}
 		if err != nil || n == 0 {
 			return err
 		}
+		wait = shortestWait
 		if done += int64(n); progress != nil {
 			progress(min(done, total), total)
 		}
 	}
 }
 
-// embedSome embeds some texts that have no vector yet, newest first, and says how many.
-func (w *Workspace) embedSome(ctx context.Context, limit int) (int, error) {
+// embedSome embeds some texts that have no vector yet, newest first, and says how many. With the size of a vector, one
+// of another size is none: a model that answers otherwise than it did is another model, whatever its name.
+func (w *Workspace) embedSome(ctx context.Context, limit, size int) (int, error) {
 	rows, err := w.Index.db.QueryContext(ctx, "SELECT i.id, words.title, words.body FROM item i JOIN words ON "+
 		"words.rowid=i.id LEFT JOIN vector v ON v.item=i.id AND v.model=? "+
-		"WHERE v.item IS NULL ORDER BY i.id DESC LIMIT ?", w.Embed.Name(), limit)
+		"WHERE v.item IS NULL OR ?<>0 AND length(v.value)<>? ORDER BY i.id DESC LIMIT ?", w.Embed.Name(), size, size,
+		limit)
 	if err != nil {
 		return 0, err
 	}
@@ -182,6 +213,12 @@ func (w *Workspace) embedSome(ctx context.Context, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	for _, v := range vectors {
+		if size != 0 && bytesPerNumber*len(v) != size {
+			return 0, fmt.Errorf("%s answered with %d numbers for a question, and %d for a text", w.Embed.Name(),
+				size/bytesPerNumber, len(v))
+		}
+	}
 	tx, err := w.Index.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
@@ -199,6 +236,9 @@ func (w *Workspace) embedSome(ctx context.Context, limit int) (int, error) {
 // maxEmbedText bounds what of a text is embedded: models read no more.
 const maxEmbedText = 6000
 
+// bytesPerNumber is how many bytes a packed vector has for each of its numbers.
+const bytesPerNumber = 4
+
 // packed is a vector of length one as bytes.
 func packed(v []float32) []byte {
 	sum := 0.0
@@ -206,7 +246,7 @@ func packed(v []float32) []byte {
 		sum += float64(x) * float64(x)
 	}
 	scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
-	b := make([]byte, 0, 4*len(v))
+	b := make([]byte, 0, bytesPerNumber*len(v))
 	for _, x := range v {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(float64(x)*scale)))
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,4 +164,109 @@ func TestASilentEmbeddingsServerIsNotWaitedForEachTime(t *testing.T) {
 			t.Errorf("it was asked %d times: %v", server.asked, err)
 		}
 	})
+}
+
+// told is a server that answers each text with so many numbers, after as long as it takes for one, or refuses first.
+type told struct {
+	sync.Mutex
+	numbers, refuses int
+	slow             time.Duration
+	texts            []string
+}
+
+func (e *told) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	e.Lock()
+	defer e.Unlock()
+	var in struct{ Input []string }
+	if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if e.refuses > 0 && len(in.Input) > 1 {
+		e.refuses--
+		rw.Header().Set("Retry-After", "1")
+		http.Error(rw, "slow down", http.StatusTooManyRequests)
+		return
+	}
+	select {
+	case <-time.After(e.slow * time.Duration(len(in.Input)-1)):
+	case <-req.Context().Done():
+		return
+	}
+	e.texts = append(e.texts, in.Input...)
+	var data []map[string]any
+	for i, text := range in.Input {
+		data = append(data, map[string]any{"index": i, "embedding": append(meant(text), make([]float32, e.numbers)...)})
+	}
+	_ = json.NewEncoder(rw).Encode(map[string]any{"data": data})
+}
+
+func (w *world) embeddedBy(server http.Handler) {
+	s := httptest.NewServer(server)
+	w.t.Cleanup(s.Close)
+	w.Embed = &workspace.Embeddings{URL: s.URL + "/v1", Model: "tiny"}
+}
+
+// What is private goes to the server that is configured, and to no other that it names.
+func TestTextsAreNotSentWhereTheServerRedirects(t *testing.T) {
+	t.Parallel()
+	w, other := newWorld(t, new(perdure.MemStore)), &told{}
+	elsewhere := httptest.NewServer(other)
+	t.Cleanup(elsewhere.Close)
+	w.embeddedBy(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	w.write(w.Owner(), workspace.Draft{Path: "notes/car.md", Text: "the car is red\n"})
+	note := ""
+	_, err := w.Owner().Find(t.Context(), workspace.Search{Text: "vehicle", Note: func(s string) { note = s }})
+	if err != nil || !strings.Contains(note, "307") || len(other.texts) > 0 {
+		t.Errorf("it was sent %q elsewhere, and the search says %q, %v", other.texts, note, err)
+	}
+}
+
+// A model that was replaced by another under its name answers with vectors of another size: texts get new ones.
+func TestTextsGetNewVectorsWhenTheirSizeChanges(t *testing.T) {
+	t.Parallel()
+	w, server := newWorld(t, new(perdure.MemStore)), &told{numbers: 4}
+	w.embeddedBy(server)
+	w.write(w.Owner(), workspace.Draft{Path: "notes/car.md", Text: "the car is red\n"})
+	for _, server.numbers = range []int{4, 8} {
+		if found := w.find(w.Owner(), "vehicle"); len(found) != 1 {
+			t.Errorf("with %d numbers: found %v, want the car", server.numbers, scored(found))
+		}
+	}
+}
+
+// A search does not wait until a slow server is done with all that is new, but each goes on with it, and says so.
+func TestASearchGoesOnEmbeddingWithASlowServer(t *testing.T) {
+	t.Parallel()
+	w, server := newWorld(t, new(perdure.MemStore)), &told{slow: 400 * time.Millisecond}
+	w.embeddedBy(server)
+	for i := range 14 {
+		w.write(w.Owner(), workspace.Draft{Path: fmt.Sprintf("notes/car%d.md", i), Text: "the car is red\n"})
+	}
+	note, searches := "", 0
+	for ; searches == 0 || note != ""; searches++ {
+		note = ""
+		_, err := w.Owner().Find(t.Context(), workspace.Search{Text: "vehicle", Note: func(s string) { note = s }})
+		if err != nil || searches == 0 && note == "" {
+			t.Fatalf("search %d says %q, %v", searches+1, note, err)
+		}
+	}
+	if found := w.find(w.Owner(), "vehicle"); len(found) != 10 {
+		t.Errorf("%d searches later: found %v, want ten", searches, scored(found))
+	}
+}
+
+// Deriving the index anew waits for a server that allows no more for now.
+func TestARebuildWaitsForABusyServer(t *testing.T) {
+	t.Parallel()
+	w, server := newWorld(t, new(perdure.MemStore)), &told{refuses: 2}
+	w.embeddedBy(server)
+	w.write(w.Owner(), workspace.Draft{Path: "notes/car.md", Text: "the car is red\n"})
+	w.write(w.Owner(), workspace.Draft{Path: "notes/tree.md", Text: "the tree is red\n"})
+	if err := w.Owner().Rebuild(t.Context(), func(string, int64, int64) {}); err != nil || server.refuses != 0 {
+		t.Errorf("%v, and it refuses %d times more", err, server.refuses)
+	}
+	if len(server.texts) == 0 {
+		t.Error("nothing was embedded")
+	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// embedAtOnce is how many texts a search embeds before it answers; the rest waits for the next, or for EmbedAll.
+	// embedAtOnce is how many texts a search embeds at most before it answers; the rest waits for the next, or for
+	// EmbedAll.
 	embedAtOnce = 512
 	// fuseConstant is that of reciprocal rank fusion.
 	fuseConstant = 60
@@ -31,22 +32,39 @@ func (f *finder) fused(ctx context.Context, byWords []*Found) ([]*Found, error) 
 		f.missed("words alone were searched", err)
 		return byWords, ctx.Err()
 	}
-	for done := 0; done < embedAtOnce; {
-		n, err := f.embedSome(ctx, embedBatch)
-		if err != nil {
-			f.missed("the newest texts were searched by words alone", err)
-		}
-		if err != nil || n == 0 {
-			break
-		}
-		done += n
+	question := packed(asked)
+	if err := f.embedNew(ctx, len(question)); err != nil {
+		f.missed("some texts were searched by words alone", err)
 	}
-	near, err := f.near(ctx, packed(asked))
+	near, err := f.near(ctx, question)
 	if err != nil {
 		return nil, err
 	}
 	return fuse(byWords, near), nil
 }
+
+// embedNew embeds some of what has no vector, for as long as a search waits: a batch is kept when it is done, so the
+// first are small, for a server that is slow.
+func (f *finder) embedNew(ctx context.Context, size int) error {
+	ctx, stop := context.WithTimeoutCause(ctx, askTimeout, errManyNew)
+	defer stop()
+	batch := 1
+	for done := 0; done < embedAtOnce; batch = min(2*batch, embedBatch) {
+		n, err := f.embedSome(ctx, batch, size)
+		if err != nil && errors.Is(context.Cause(ctx), errManyNew) {
+			return errManyNew
+		}
+		if err != nil || n == 0 {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// errManyNew is why texts are not found by what they mean yet.
+var errManyNew = perdure.WithHint(fmt.Errorf("the embeddings server was not done with them within %s", askTimeout),
+	"each search goes on with them; perdure search --rebuild does all of them")
 
 // missed says what was not searched.
 func (f *finder) missed(what string, why error) {
