@@ -126,7 +126,8 @@ func CleanPath(path string) (string, error) {
 		p = ""
 	}
 	p = strings.TrimPrefix(p, "memories/")
-	if p == "" || p == "." || !fs.ValidPath(p) || strings.Contains(p, `\`) || strings.ContainsFunc(p, unicode.IsControl) {
+	odd := func(c rune) bool { return c == '\\' || unicode.IsControl(c) }
+	if p == "" || p == "." || !fs.ValidPath(p) || strings.ContainsFunc(p, odd) {
 		return "", perdure.Invalid(fmt.Errorf("path %q: want words joined by slashes, such as decisions/use-sqlite.md",
 			clip(path, maxTitle)))
 	}
