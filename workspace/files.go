@@ -15,7 +15,7 @@ import (
 // /memories/public, which are shared.
 type FileCommand struct {
 	Command string `json:"command" jsonschema:"view, create, str_replace, insert, delete or rename"`
-	Path    string `json:"path,omitempty" jsonschema:"of view, create, str_replace, insert, delete: such as /memories/notes.md, /memories/team/plans/x.md; /memories itself lists"`
+	Path    string `json:"path,omitempty" jsonschema:"of all but rename: such as /memories/team/x.md; /memories lists"`
 
 	FileText   string `json:"file_text,omitempty" jsonschema:"of create: the whole text"`
 	OldStr     string `json:"old_str,omitempty" jsonschema:"of str_replace: what stands there, exactly once"`
