@@ -2,6 +2,7 @@ package advisor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -429,6 +430,25 @@ func TestNodeWithoutKeyIsIncapable(t *testing.T) {
 		idle := w.run()
 		if idle.Needs == "" || len(s.Requests()) != 0 {
 			t.Errorf("idle %+v after %d requests, want it to need another node", idle, len(s.Requests()))
+		}
+	})
+}
+
+// TestWrongKeyIsIncapable: in whatever words the provider says so, it is not asked again with the same key.
+func TestWrongKeyIsIncapable(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := p.serve(t, wiretest.Turns(done))
+		m := p.model(s.URL, func() (string, error) { return "wrong", nil })
+		w := newWorld(t, &advisor.LLM{Model: m})
+		if idle := w.run(); idle.Needs == "" || len(s.Requests()) != 1 {
+			t.Errorf("idle %+v after %d requests, want it to need another node after one", idle, len(s.Requests()))
+		}
+		r, ok := m.(interface{ Reach(context.Context) error })
+		if !ok {
+			t.Fatalf("%T cannot be reached", m)
+		}
+		if err := r.Reach(t.Context()); !errors.Is(err, perdure.ErrDenied) {
+			t.Errorf("a wrong key is found to be %v, want denied", err)
 		}
 	})
 }

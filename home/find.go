@@ -481,7 +481,7 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 			"a time (@2026-01-31T12:00:00Z) or how long ago (@10m)", ref))
 	}
 	var bySeq, named []*perdure.Entry
-	var last *perdure.Entry // by the fold order, of those written by then
+	var first, top, last *perdure.Entry // last: by the fold order, of those written by then
 	for e, err := range memory {
 		switch {
 		case err != nil:
@@ -490,6 +490,12 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 			bySeq = append(bySeq, e)
 		case byHash && strings.HasPrefix(e.Name.String(), prefix):
 			named = append(named, e)
+		}
+		if first == nil || e.Seq < first.Seq {
+			first = e
+		}
+		if top == nil || e.Seq > top.Seq {
+			top = e
 		}
 		if atErr == nil && !e.Time.Go().After(at) && (last == nil || last.Position().Compare(e.Position()) < 0) {
 			last = e
@@ -511,8 +517,15 @@ func FindEntry(memory iter.Seq2[*perdure.Entry, error], ref string, now time.Tim
 	if last != nil && seqErr != nil {
 		return last, nil
 	}
-	return nil, perdure.WithHint(perdure.Missing("there is no entry at @"+ref),
-		"perdure log AGENT shows the entries there are")
+	text := "there is no entry at @" + ref
+	switch {
+	case first == nil:
+	case seqErr == nil:
+		text += fmt.Sprintf(": they go from @%d to @%d", first.Seq, top.Seq)
+	case atErr == nil:
+		text += fmt.Sprintf(": the first is of %s, %s ago", first.Time, view.Span(now.Sub(first.Time.Go())))
+	}
+	return nil, perdure.WithHint(perdure.Missing(text), "perdure log AGENT shows the entries there are")
 }
 
 // ParseMoment reads a time, a day, or how long ago: 2026-01-31T12:00:00Z, 2026-01-31, 90s, 2d.

@@ -65,6 +65,21 @@ func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *per
 	return found, errors.Join(err, p.Close())
 }
 
+// ToolsOf are the tools that list lists for an agent; empty: for a new one. Where there is no agent of that name but a
+// tool, it is this one, for a new agent.
+func ToolsOf(name string, list func(agent string) ([]ToolUse, error)) ([]ToolUse, error) {
+	found, err := list(name)
+	if name == "" || !errors.Is(err, perdure.ErrNotFound) {
+		return found, err
+	}
+	all, failed := list("")
+	all = slices.DeleteFunc(all, func(u ToolUse) bool { return u.Name != name })
+	if failed == nil && len(all) > 0 {
+		return all, nil
+	}
+	return found, err
+}
+
 // Uses lists the tools of a node that was made of these powers, as ListTools does.
 func (p *Powers) Uses(h *Home, n *perdure.Node, a *perdure.Agent) ([]ToolUse, error) {
 	set, err := p.Policy(h)

@@ -49,9 +49,12 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 		return limited(l.Conns)(listenUnix(ctx, path))
 	}
 	loop, err := loopback(ctx, l.Address)
+	var wrong *net.AddrError
 	switch {
+	case errors.As(err, &wrong):
+		return nil, notAddress(l.Address, wrong)
 	case err != nil:
-		return nil, perdure.Invalid(fmt.Errorf("listen on %s: %w", l.Address, err))
+		return nil, perdure.Invalid(fmt.Errorf("listen at %s: %w", l.Address, err))
 	case l.Open && !loop:
 		return nil, perdure.Invalid(
 			fmt.Errorf(
@@ -68,11 +71,9 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 		)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Address)
-	var wrong *net.AddrError
 	switch {
 	case errors.As(err, &wrong):
-		err = perdure.WithHint(perdure.Invalid(fmt.Errorf("listen at %s: %w", l.Address, err)),
-			"want HOST:PORT, the port from 1 to 65535")
+		err = notAddress(l.Address, wrong)
 	case errors.Is(err, syscall.EADDRINUSE):
 		err = perdure.WithHint(fmt.Errorf("listen at %s: another program does already", l.Address),
 			"is perdure serve running? Else choose another address with --listen")
@@ -81,6 +82,11 @@ func Listen(ctx context.Context, l Listening) (net.Listener, error) {
 		return ln, err
 	}
 	return tls.NewListener(ln, l.TLS), nil
+}
+
+func notAddress(address string, why *net.AddrError) error {
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("listen at %s: %s", address, why.Err)),
+		"want HOST:PORT, the port from 1 to 65535, or unix:PATH")
 }
 
 // Free says which of some addresses another program listens at, before anything is made for who wants to.

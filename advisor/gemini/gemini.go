@@ -209,7 +209,8 @@ func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *a
 		return wire.Broken(ctx, to, err)
 	}
 	c := wire.Complaint{Status: api.Code, Kind: api.Status, Message: api.Message, Retry: x.Retry}
-	for _, d := range api.Details { // google.rpc.RetryInfo
+	for _, d := range api.Details { // google.rpc.ErrorInfo, RetryInfo
+		c.KeyRefused = c.KeyRefused || d["reason"] == wire.KeyInvalid
 		if s, ok := d["retryDelay"].(string); ok && c.Retry == 0 {
 			if wait, err := time.ParseDuration(s); err == nil {
 				c.Retry = bound.Seconds(wait.Seconds())

@@ -23,16 +23,22 @@ func toolsCommand() *cobra.Command {
 			return err
 		}
 		text := func(w io.Writer, found []home.ToolUse) error { return show.Tools(w, found, *brief) }
-		find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) error {
-			return answers(out, text)(p.ListTools(ctx, h.Home, s, a))
+		list := func(agent string) (found []home.ToolUse, err error) {
+			if r != nil {
+				return r.Tools(c.Context(), agent)
+			}
+			find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
+				found, err = p.ListTools(ctx, h.Home, s, a)
+				return err
+			}
+			if agent == "" {
+				err = h.UseNew(c.Context(), find)
+			} else {
+				err = h.agent(agent, find)
+			}
+			return found, err
 		}
-		switch {
-		case r != nil:
-			return answers(out, text)(r.Tools(c.Context(), strings.Join(args, "")))
-		case len(args) > 0:
-			return h.agent(args[0], find)
-		}
-		return h.UseNew(c.Context(), find)
+		return answers(out, text)(home.ToolsOf(strings.Join(args, ""), list))
 	}
 	return c
 }

@@ -1,16 +1,31 @@
 // Package roff writes text as manual pages have it.
 package roff
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
-// Escape is text as a manual page has it.
+// Escape is text as a manual page has it: in ASCII, so that it is read the same everywhere.
 func Escape(s string) string {
-	s = strings.ReplaceAll(s, `\`, `\e`)
-	s = strings.ReplaceAll(s, "-", `\-`)
+	var b strings.Builder
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
-		s = `\&` + s
+		b.WriteString(`\&`)
 	}
-	return s
+	for _, r := range s {
+		switch {
+		case r == '\\':
+			b.WriteString(`\e`)
+		case r == '-':
+			b.WriteString(`\-`)
+		case r > unicode.MaxASCII:
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // Paragraphs is paragraphs, which are filled, and indented lines, which stay as they are.

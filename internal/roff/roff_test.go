@@ -8,7 +8,8 @@ import (
 
 func TestTextIsWhatItSaysOnAPage(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{".x": `\&.x`, "'x": `\&'x`, `a\b --c`: `a\eb \-\-c`} {
+	for text, want := range map[string]string{".x": `\&.x`, "'x": `\&'x`, `a\b --c`: `a\eb \-\-c`,
+		"…é-\\": `\[u2026]\[u00E9]\-\e`} {
 		if got := roff.Escape(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}

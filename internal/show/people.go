@@ -113,7 +113,8 @@ func (f *People) print(s view.Spoken) {
 	case view.SpokenCall:
 		aside(strings.TrimSpace("calls " + s.Tool + " " + view.DataText(s.Args) + s.Text))
 	case view.SpokenResult:
-		aside(strings.TrimSpace(s.Tool + " " + s.Signal.String() + " " + s.Text + " " + view.DataText(s.Result)))
+		signal := strings.TrimSuffix(s.Signal.String()+": "+s.Text, ": ")
+		aside(strings.TrimSpace(s.Tool + " " + signal + " " + view.DataText(s.Result)))
 	case view.SpokenDenied:
 		aside("policy denied " + s.Text)
 	case view.SpokenAsked:

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,9 +101,13 @@ func (p Party) Reach(ctx context.Context, page, header, prefix string, more http
 	if err != nil {
 		return fmt.Errorf("%s does not answer: %w", p.who, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing of it is read
+	defer resp.Body.Close() //nolint:errcheck // only what it complains of is read
+	said := []byte(nil)
+	if resp.StatusCode == http.StatusBadRequest {
+		said, _ = io.ReadAll(io.LimitReader(resp.Body, maxComplaint)) // what there is of it
+	}
 	switch s := resp.StatusCode; {
-	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+	case s == http.StatusUnauthorized || s == http.StatusForbidden || bytes.Contains(said, []byte(KeyInvalid)):
 		return fmt.Errorf("%w: %s answered %d: %s", perdure.ErrDenied, p.who, s, p.keyRefused())
 	case s >= http.StatusInternalServerError:
 		return fmt.Errorf("%s answered %d", p.who, s)
@@ -125,9 +130,14 @@ func (p Party) keyRefused() string {
 const (
 	// maxReplyBytes bounds the bytes of a reply on the wire.
 	maxReplyBytes = 64 << 20
+	// maxComplaint bounds what is read of an error where a page was asked for.
+	maxComplaint = 64 << 10
 	// maxNote bounds what is repeated of a provider's own error text.
 	maxNote = 512
 )
+
+// KeyInvalid is the reason in which Google says that a key is wrong: the status is 400.
+const KeyInvalid = "API_KEY_INVALID"
 
 // Exchange is what the HTTP exchange of one Ask shows beyond what an SDK hands on.
 type Exchange struct {
@@ -211,6 +221,8 @@ type Complaint struct {
 	Kind    string // the provider's word for it
 	Message string
 	Retry   time.Duration
+
+	KeyRefused bool // it says so elsewhere than in its status
 }
 
 // ComplaintOf reads the JSON all providers wrap errors in, {"error": {"type", "code", "status", "message"}}, or what is
@@ -265,7 +277,10 @@ const overloaded = 529
 // statusOrKind is the status, or the one that says the same as the kind when the error came inside a stream that had
 // begun well.
 func (c Complaint) statusOrKind() int {
-	if c.Status >= 400 {
+	switch {
+	case c.KeyRefused:
+		return http.StatusUnauthorized
+	case c.Status >= 400:
 		return c.Status
 	}
 	for _, k := range []struct {

@@ -17,7 +17,7 @@ func Anthropic(say func(int, map[string]any) Turn) (*Server, error) {
 		},
 		check:  anthropicCheck,
 		fail:   func(t *Turn) []byte { return marshal(anthropicError(t)) },
-		stream: anthropicStream,
+		stream: anthropicStream, wrongKey: http.StatusUnauthorized,
 	}, say)
 }
 

@@ -19,7 +19,7 @@ func Gemini(say func(int, map[string]any) Turn) (*Server, error) {
 		},
 		check:  geminiCheck,
 		fail:   func(t *Turn) []byte { return marshal(geminiError(t)) },
-		stream: geminiStream,
+		stream: geminiStream, wrongKey: http.StatusBadRequest,
 	}, say)
 }
 
@@ -64,6 +64,9 @@ func geminiError(t *Turn) any {
 	}
 	if s := t.Header["Retry-After"]; s != "" && t.Status == 429 { // Google says it here, too
 		e["details"] = []any{m{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": s + "s"}}
+	}
+	if t.Status == http.StatusBadRequest && t.Kind == wrongKey {
+		e["details"] = []any{m{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}}
 	}
 	return m{"error": e}
 }

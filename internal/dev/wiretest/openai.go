@@ -17,7 +17,7 @@ func OpenAI(say func(int, map[string]any) Turn) (*Server, error) {
 		},
 		check:  openaiCheck,
 		fail:   func(t *Turn) []byte { return marshal(openaiError(t)) },
-		stream: openaiStream,
+		stream: openaiStream, wrongKey: http.StatusUnauthorized,
 	}, say)
 }
 

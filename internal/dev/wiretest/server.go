@@ -47,6 +47,9 @@ type Call struct {
 // Overflow is the error of a prompt that is too long, in the words of each provider.
 const Overflow = "overflow"
 
+// wrongKey is the word for an error about the key.
+const wrongKey = "authentication_error"
+
 // Server is a provider on a port of this machine.
 type Server struct {
 	URL string
@@ -88,6 +91,7 @@ type protocol struct {
 	check      func(body map[string]any) error // a request the provider would refuse
 	fail       func(t *Turn) []byte            // the body of an error
 	stream     func(w *writer, t *Turn)
+	wrongKey   int // the status of an error about the key
 }
 
 // serve starts a server.
@@ -105,7 +109,7 @@ func serve(p protocol, say func(int, map[string]any) Turn) (*Server, error) {
 func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // which models there are: nobody is asked anything
 		if !p.authorized(r) {
-			refuse(w, p, &Turn{Status: 401, Kind: "authentication_error", Message: "wrong key " + Key})
+			refuse(w, p, &Turn{Status: p.wrongKey, Kind: wrongKey, Message: "wrong key " + Key})
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -131,7 +135,7 @@ func (s *Server) handle(p protocol, w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	if !p.authorized(r) {
-		refuse(w, p, &Turn{Status: 401, Kind: "authentication_error", Message: "wrong key " + Key})
+		refuse(w, p, &Turn{Status: p.wrongKey, Kind: wrongKey, Message: "wrong key " + Key})
 		return
 	}
 	if err != nil {
