@@ -102,8 +102,7 @@ func (s *MemStore) Looked() int64 {
 // Index implements Lister.
 func (s *MemStore) Index(ctx context.Context, heads []Hash, l Listing) error {
 	return s.held(ctx, "index", l.Agent, func(a *memAgent) error {
-		if l.Entries >= a.listing.Entries {
-			l.Behind = !sameHeads(a.heads, heads)
+		if l.Behind = !sameHeads(a.heads, heads); !l.Behind || l.Entries >= a.listing.Entries {
 			l.Labels = maps.Clone(l.Labels)
 			if l.Name != a.listing.Name {
 				s.placed(l)

@@ -196,6 +196,16 @@ func testIndex(t *testing.T, s *suite) {
 	if diff := cmp.Diff([]perdure.Listing{want}, list(t, l, perdure.Filter{})); diff != "" {
 		t.Fatalf("listing after one of the same age (-want +got):\n%s", diff)
 	}
+	// what the fold at the heads there are says is so, whatever a false line counted
+	wrong := want
+	wrong.Entries, wrong.State, wrong.Due = 99, phase.Terminated, 0
+	if err := l.Index(t.Context(), older.Heads(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	want = index(newer)
+	if diff := cmp.Diff([]perdure.Listing{want}, list(t, l, perdure.Filter{})); diff != "" {
+		t.Fatalf("listing after a false one that counted more entries (-want +got):\n%s", diff)
+	}
 	hasHeads(t, s, a.ID(), items(t, s, a.ID(), 0)[2].Entry)
 }
 

@@ -225,11 +225,13 @@ func (s *Store) Looked() int64 {
 
 // Index implements perdure.Lister.
 func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listing) error {
-	return s.with(ctx, "index", l.Agent, false, func(*capsule.Log) error {
+	return s.with(ctx, "index", l.Agent, false, func(log *capsule.Log) error {
+		at := headsHash(heads)
+		now := at == headsHash(log.Heads())
 		return s.journal.update(l.Agent, func(r *row) error {
-			if r.Listing == nil || l.Entries >= r.Listing.Entries {
+			if r.Listing == nil || now || l.Entries >= r.Listing.Entries {
 				l.Labels = maps.Clone(l.Labels)
-				r.Listing, r.Listed = &l, headsHash(heads)
+				r.Listing, r.Listed = &l, at
 			}
 			return nil
 		})

@@ -157,7 +157,8 @@ func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listi
 	return s.wrote("index", l.Agent, s.list(ctx, heads, l, false))
 }
 
-// list records a listing as folded at heads, an older one only when forced to.
+// list records a listing as folded at heads, one of fewer entries only when forced to, or
+// if these are the heads there are.
 func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listing, force bool) error {
 	if err := s.writable(ctx); err != nil {
 		return err
@@ -166,6 +167,7 @@ func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listin
 	if err != nil {
 		return err
 	}
+	force = force || sameHeads(tip, heads)
 	b, err := json.Marshal(placedAt(tip, heads, l))
 	if err != nil {
 		return err

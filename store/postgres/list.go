@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/phase"
 )
 
-// listText records the listing of an agent, an older one only when forced to, and that it tells of all entries if it
-// was folded at the heads there are. It returns how many agents there are of
-// that id.
+// listText records the listing of an agent, one of fewer entries only when forced to, or if it was folded at the heads
+// there are: then, too, that it tells of all entries. No entries are added meanwhile, or it could replace their listing.
+// It returns how many agents there are of that id.
 const listText = `
-WITH a AS (SELECT key, id FROM ~agents WHERE id=$1), i AS (
+WITH a AS (SELECT key, id, heads=$3 AS now FROM ~agents WHERE id=$1 FOR NO KEY UPDATE), i AS (
 	INSERT INTO ~listings AS l (agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)
 	SELECT key, id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM a
 	ON CONFLICT (agent) DO UPDATE SET name=excluded.name, kind=excluded.kind, scope=excluded.scope, state=excluded.state, labels=excluded.labels,
 		created=excluded.created, updated=excluded.updated, due=excluded.due, entries=excluded.entries, waiting=excluded.waiting
-	WHERE $2 OR l.entries<=excluded.entries
+	WHERE $2 OR l.entries<=excluded.entries OR (SELECT now FROM a)
 ), u AS (
 	UPDATE ~agents SET unlisted=false WHERE id=$1 AND unlisted AND heads=$3
 )

@@ -61,9 +61,10 @@ func (w *writer) unlist(a *agent) error {
 	return err
 }
 
-// relist records the listing of an agent that may have one, as folded at heads, over a newer one only when forced to.
+// relist records the listing of an agent that may have one, as folded at heads, over one of more entries only when
+// forced to, or if these are the heads there are.
 func (w *writer) relist(a *agent, heads []perdure.Hash, l perdure.Listing, force bool) error {
-	if err := w.line(a.key, l, force); err != nil || !a.on(heads) || w.doubtful {
+	if err := w.line(a.key, l, force || a.on(heads)); err != nil || !a.on(heads) || w.doubtful {
 		return err
 	}
 	a.unlisted = false
