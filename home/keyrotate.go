@@ -102,6 +102,12 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 // nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before
 // any agent is its own.
 func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		if err := disk.Remove(path); err != nil { // nothing was ever signed with it
+			return nil, err
+		}
+		h.note("%s was empty, as a full disk may have left it: the rotation begins anew, with another key", path)
+	}
 	s, err := keyfile.Read(path)
 	if errors.Is(err, perdure.ErrNotFound) {
 		if name == "" {
