@@ -15,14 +15,15 @@ import (
 )
 
 // listText records the listing of an agent, one of fewer entries only when forced to, or if it was folded at the heads
-// there are: then, too, that it tells of all entries. No entries are added meanwhile, or it could replace their listing.
+// there are: then, too, that it tells of all entries. No entries are added meanwhile, whose listing it could replace.
 // It returns how many agents there are of that id.
 const listText = `
 WITH a AS (SELECT key, id, heads=$3 AS now FROM ~agents WHERE id=$1 FOR NO KEY UPDATE), i AS (
 	INSERT INTO ~listings AS l (agent, id, name, kind, scope, state, labels, created, updated, due, entries, waiting)
 	SELECT key, id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM a
-	ON CONFLICT (agent) DO UPDATE SET name=excluded.name, kind=excluded.kind, scope=excluded.scope, state=excluded.state, labels=excluded.labels,
-		created=excluded.created, updated=excluded.updated, due=excluded.due, entries=excluded.entries, waiting=excluded.waiting
+	ON CONFLICT (agent) DO UPDATE SET name=excluded.name, kind=excluded.kind, scope=excluded.scope,
+		state=excluded.state, labels=excluded.labels, created=excluded.created, updated=excluded.updated,
+		due=excluded.due, entries=excluded.entries, waiting=excluded.waiting
 	WHERE $2 OR l.entries<=excluded.entries OR (SELECT now FROM a)
 ), u AS (
 	UPDATE ~agents SET unlisted=false WHERE id=$1 AND unlisted AND heads=$3
@@ -123,7 +124,9 @@ func (s *Store) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Li
 			yield(perdure.Listing{}, fmt.Errorf("list agents: %w", err))
 			return
 		}
-		text := `SELECT id, name, kind, scope, state, labels, created, updated, due, entries, waiting, EXISTS (SELECT 1 FROM ~agents a WHERE a.key=agent AND ` + s.marked() + `) FROM ~listings WHERE (name, id)>($1, $2)` + where +
+		text := `SELECT id, name, kind, scope, state, labels, created, updated, due, entries, waiting,
+			EXISTS (SELECT 1 FROM ~agents a WHERE a.key=agent AND ` + s.marked() + `)
+			FROM ~listings WHERE (name, id)>($1, $2)` + where +
 			" ORDER BY name, id LIMIT $3"
 		last := perdure.Listing{Name: f.After.Name, Agent: f.After.Agent}
 		page := pageListings
