@@ -26,6 +26,7 @@ type Healed struct {
 	Gained  int64   // of which it could not read before, or not with a good signature
 	Aside   int64   // that cannot be placed: what they are written on is missing
 	Gaps    []int64 // the first seqs of which nothing is left, below the highest set aside
+	Short   bool    // the store knew of more than it can read
 }
 
 // Ailment is what is known of a damaged agent.

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/keyfile"
@@ -193,14 +195,51 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 				damage)
 			continue
 		}
-		got, err := h.Heal(ctx, id, nil)
+		got, stops, err := d.healOne(ctx, s, h, id)
 		if err != nil {
 			d.say("repair", Unwell, "import a good copy of it", "%s: %v", view.CalledBy(names[id], id), err)
 			continue
 		}
 		d.healed(view.CalledBy(names[id], id), damage, got)
+		if stops {
+			d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+
+				view.InLine(cmp.Or(names[id], id.Short())),
+				"%s: a part of its memory is lost, and what it did there might be done again: it is paused",
+				view.CalledBy(names[id], id))
+		}
 	}
 	return nil
+}
+
+// healOne salvages what is left of an agent. If nodes of other homes share the store, and a part of it is lost, it is
+// paused before any of them goes on: what this home has seen keeps only its own nodes from doing again what is lost.
+func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer, id perdure.AgentID) (
+	got perdure.Healed, stops bool, err error) {
+	if d.h.remote == "" {
+		got, err = h.Heal(ctx, id, nil)
+		return got, false, err
+	}
+	n, err := d.h.Node(ctx, s)
+	if err != nil {
+		return got, false, err
+	}
+	if c, ok := s.(perdure.Claimer); ok {
+		k, err := perdure.GenerateSigner("doctor") // a node is named by what no other process has
+		if err != nil {
+			return got, false, err
+		}
+		if claim, err := c.Claim(ctx, id, k.Key(), time.Minute); err == nil {
+			defer func() { _ = c.Release(context.WithoutCancel(ctx), claim, nil, 0) }()
+		}
+	}
+	if got, err = h.Heal(ctx, id, nil); err != nil || got.Entries == 0 || got.Aside == 0 && !got.Short {
+		return got, false, err
+	}
+	if a, err := perdure.Load(ctx, s, id); err != nil || a.Fold().Ended != nil {
+		return got, false, err
+	}
+	_, err = n.Pause(ctx, id, "a part of its memory is lost, and what it did there might be done again")
+	return got, err == nil, err
 }
 
 // unsound says what is wrong with the memory of an agent, as far as it is here.

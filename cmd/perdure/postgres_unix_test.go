@@ -271,3 +271,44 @@ func TestPeopleAndFilesOverAServer(t *testing.T) {
 		t.Errorf("bench append: %s", out)
 	}
 }
+
+// TestARepairedMemoryWithoutItsEndWaits loses the end of a memory on a server: once what is left was repaired, a home
+// that has seen none of it does nothing again that must happen once, until somebody says so.
+func TestARepairedMemoryWithoutItsEndWaits(t *testing.T) {
+	t.Parallel()
+	for what, lost := range map[string]string{"end": "1", "middle": "1 LIMIT 1"} {
+		server := pgtest.Start(t)
+		s := newShell(t, server.URL())
+		s.run(exitOK, "new", "pay", "--name", "pay")
+		s.run(exitOK, append([]string{"run", "pay"}, powers("all.cedar")...)...)
+		paid := len(s.ledger())
+		if err := server.SQL("DELETE FROM perdure.log WHERE pos IN (SELECT pos FROM perdure.log ORDER BY pos OFFSET " +
+			lost + ")"); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := filepath.Glob(filepath.Join(s.dir, "data", "perdure", "*", "seen.db*"))
+		if more, _ := filepath.Glob(filepath.Join(s.dir, "data", "perdure", "seen.db*")); err == nil {
+			seen = append(seen, more...)
+		}
+		if len(seen) == 0 {
+			t.Fatal("the home keeps nothing of what it has seen")
+		}
+		for _, file := range seen {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out := s.run(exitOK, "doctor", "--repair"); !strings.Contains(out, "perdure resume pay") {
+			t.Errorf("%s: doctor says %s", what, out)
+		}
+		s.run(exitWaiting, append([]string{"run", "pay"}, powers("all.cedar")...)...)
+		if got := len(s.ledger()); paid != 3 || got != paid {
+			t.Errorf("%s: paid %d times, and %d times after the repair, want 3 and no more", what, paid, got)
+		}
+		s.run(exitOK, "resume", "pay")
+		s.run(exitOK, append([]string{"run", "pay"}, powers("all.cedar")...)...)
+		if got := len(s.ledger()); got != 2*paid {
+			t.Errorf("%s: paid %d times after a person let it go on, want %d", what, got, 2*paid)
+		}
+	}
+}

@@ -56,6 +56,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if found.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
+	out.Short = len(good) == 0 && found.count > out.Entries
 	if err := s.setAside(ctx, id, rest); err != nil {
 		return out, err
 	}
@@ -83,6 +84,7 @@ type salvaged struct {
 	entries []*perdure.Entry
 	faults  int
 	last    uint64 // its last message, whatever is in it
+	count   int64  // how many entries the last that can be read says there are
 	depth   perdure.Depth
 }
 
@@ -118,7 +120,7 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 			}
 		}
 		s.legible(ctx, id, c, &out)
-		last = c
+		last, out.count = c, c.count
 	}
 	if last == nil || last.seq != out.last || last.count != int64(len(out.entries)) {
 		out.faults++

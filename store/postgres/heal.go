@@ -56,6 +56,13 @@ func (x *transaction) heal(ctx context.Context, good []*perdure.Entry) (out perd
 	if faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
+	if len(good) == 0 {
+		whole, err := x.ends(ctx, whole)
+		if err != nil {
+			return out, err
+		}
+		out.Short = !whole
+	}
 	if err := x.setAside(ctx, rest, name); err != nil {
 		return out, err
 	}
@@ -90,18 +97,22 @@ func (x *transaction) salvage(ctx context.Context) (out []*perdure.Entry, faults
 		}
 	}
 	// Entries that nothing leads to, and heads that nothing is of, are faults, too.
+	are, err := x.ends(ctx, out)
+	if err == nil && !are {
+		faults++
+	}
+	return out, faults, err
+}
+
+// ends reports whether the heads of these entries are those of the agent.
+func (x *transaction) ends(ctx context.Context, entries []*perdure.Entry) (bool, error) {
 	var left []perdure.Hash
-	for _, e := range out {
+	for _, e := range entries {
 		left = slices.DeleteFunc(left, func(h perdure.Hash) bool { return slices.Contains(e.Parents, h) })
 		left = append(left, e.Name)
 	}
-	if err := x.heads.learn(ctx, x, left); err != nil {
-		return nil, 0, err
-	}
-	if !x.heads.are(left) {
-		faults++
-	}
-	return out, faults, nil
+	err := x.heads.learn(ctx, x, left)
+	return err == nil && x.heads.are(left), err
 }
 
 // legible are the entries of a row that can be read under their names, whatever is wrong with the rest of it.
