@@ -260,8 +260,10 @@ func TestPeopleAndFilesOverAServer(t *testing.T) {
 	s.run(exitUsage, steps...)
 	appends := []string{"bench", "append", "--writers", "1,3", "--each", "4", "--rounds", "1", "--store", server.URL()}
 	out := s.run(exitOK, append(appends, "--json")...)
-	for _, want := range []string{`"floor":"raw pgx, group commit"`, `"plain":"raw pgx, a statement and a commit per append`,
-		`"plain_per_second":`, `"plain_ratio":`} {
+	for _, want := range []string{
+		`"floor":"raw pgx, group commit"`, `"plain":"raw pgx, a statement and a commit per append`,
+		`"plain_per_second":`, `"plain_ratio":`,
+	} {
 		if strings.Count(out, want) != 2 {
 			t.Errorf("bench append does not say %s: %s", want, out)
 		}

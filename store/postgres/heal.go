@@ -178,8 +178,10 @@ func (x *transaction) forget(ctx context.Context) error {
 
 // Ailing implements perdure.Healer: the agents that are not listed, or of which something lies aside.
 func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment, error) {
-	const text = `SELECT a.id, ''::bytea, 0, true FROM ~agents a WHERE NOT EXISTS (SELECT 1 FROM ~listings l WHERE l.agent=a.key)
-		UNION ALL SELECT o.id, max(o.name::text)::bytea, count(*), EXISTS (SELECT 1 FROM ~agents a WHERE a.id=o.id) FROM ~aside o GROUP BY o.id`
+	const text = `SELECT a.id, ''::bytea, 0, true FROM ~agents a
+			WHERE NOT EXISTS (SELECT 1 FROM ~listings l WHERE l.agent=a.key)
+		UNION ALL SELECT o.id, max(o.name::text)::bytea, count(*), EXISTS (SELECT 1 FROM ~agents a WHERE a.id=o.id)
+			FROM ~aside o GROUP BY o.id`
 	var out map[perdure.AgentID]perdure.Ailment
 	err := s.try(ctx, func(ctx context.Context) error {
 		out = map[perdure.AgentID]perdure.Ailment{}
