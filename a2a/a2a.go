@@ -208,10 +208,11 @@ func (s *Server) task(ctx context.Context, id a2a.TaskID, messages *int) (*a2a.T
 	f := a.Fold()
 	t := &a2a.Task{ID: id, ContextID: view.InText(f.Intent.Labels[contextLabel]),
 		Metadata: map[string]any{"standing": standing}}
-	t.Status = status(a, standing)
-	if f.Ended != nil && f.Ended.Result != nil {
+	end := s.Node.Trusted().Ended(a)
+	t.Status = status(a, end, standing)
+	if end != nil && end.Result != nil {
 		t.Artifacts = []*a2a.Artifact{{ID: "result", Parts: a2a.ContentParts{a2a.NewTextPart(
-			view.InText(view.AnswerText(f.Ended.Result)))}}}
+			view.InText(view.AnswerText(end.Result)))}}}
 	}
 	if messages != nil && *messages == 0 {
 		return t, nil
@@ -249,18 +250,18 @@ func said(l *view.Line, t *a2a.Task) (all []*a2a.Message) {
 	return all
 }
 
-// status is where an agent stands, as a task does.
-func status(a *perdure.Agent, standing string) a2a.TaskStatus {
+// status is where an agent stands, as a task does. End is how it ended, as far as that counts.
+func status(a *perdure.Agent, end *perdure.Ending, standing string) a2a.TaskStatus {
 	f := a.Fold()
 	at := f.Updated.Go()
 	st := a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: &at}
 	text := ""
 	q, asks := f.Question(time.Now())
 	switch {
-	case f.Ended != nil:
-		if text, st.State = f.Ended.Note, a2a.TaskStateFailed; f.Ended.Signal == perdure.OK {
+	case end != nil:
+		if text, st.State = end.Note, a2a.TaskStateFailed; end.Signal == perdure.OK {
 			st.State = a2a.TaskStateCompleted
-		} else if cancelled(a) {
+		} else if cancelled(a, end) {
 			st.State = a2a.TaskStateCanceled
 		}
 	case asks && standing != "older": // what it asked may be answered
@@ -281,9 +282,9 @@ func status(a *perdure.Agent, standing string) a2a.TaskStatus {
 }
 
 // cancelled reports whether an agent was ended by somebody's word.
-func cancelled(a *perdure.Agent) bool {
+func cancelled(a *perdure.Agent, end *perdure.Ending) bool {
 	for e := range a.Recent() {
-		if e.Name == a.Fold().Ended.Entry {
+		if e.Name == end.Entry {
 			ev, _ := e.Content().(perdure.Event)
 			_, is := ev.Notice.(perdure.Cancel)
 			return is

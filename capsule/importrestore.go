@@ -109,6 +109,7 @@ func (im *importing) instead(a *Arrival, heads []perdure.Hash) error {
 			return err
 		}
 	}
+	im.told = true // the hold of this place goes with the copy that is here, whatever the other tells
 	more, err := im.stay(a, a.Head.Holds(), im.entries())
 	if err != nil {
 		return err

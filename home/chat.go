@@ -102,7 +102,7 @@ func (h *Home) lastChat(ctx context.Context, s perdure.Store, owner perdure.Key)
 			continue // whoever names it is told what is wrong with it
 		}
 		f := a.Fold()
-		is := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && f.Ended == nil
+		is := f.Intent.Kind == perdure.ChatKind && f.Intent.Name == one.Name && trust.Ended(a) == nil
 		mine := f.Charter.Owner == owner && f.Begun.IsZero() // else that is what whoever began it says
 		if is && (mine || trust.Counts(a) == nil && (f.Charter.Owner == owner || lives(a, owner, place))) {
 			last, when = one.Agent, one.Updated

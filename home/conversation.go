@@ -97,8 +97,8 @@ func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken
 			view.Called(a))), "perdure chat --new talks to another agent; perdure doc read and doc write are "+
 			"for documents")
 	}
-	if f := a.Fold(); f.Ended == nil && !t.Follow {
-		if err := Advised(t.Node, f.Intent.Advisor); err != nil {
+	if !t.Home.Ended(a) && !t.Follow {
+		if err := Advised(t.Node, a.Fold().Intent.Advisor); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +145,7 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 
 // gone refuses an agent that this store has handed over: what is said to this copy would be heard by nobody.
 func (t *Conversation) gone(a *perdure.Agent) error {
-	if f := a.Fold(); f.Ended != nil || !f.HandedOver(t.place) {
+	if t.Home.Ended(a) || !a.Fold().HandedOver(t.place) {
 		return nil
 	}
 	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven}}}

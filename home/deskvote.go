@@ -313,8 +313,15 @@ func (d *Desk) take(
 	return out, before, err
 }
 
-// maxLink is how long a link may be good.
-const maxLink = 30 * 24 * time.Hour
+const (
+	// maxLink is how long a link may be good.
+	maxLink = 30 * 24 * time.Hour
+	// maxLinks bounds the links of one person that are open: nobody has so many questions to answer at a time, and each
+	// is a file with their key in it.
+	maxLinks = 256
+	// linkUsedFor is how long a link stays that was used: its answer may come again.
+	linkUsedFor = 24 * time.Hour
+)
 
 // ErrNoLink refuses a link that would lead nowhere.
 var ErrNoLink = perdure.WithHint(perdure.Invalid(errors.New("a link leads to a server, and none is named")),
@@ -351,6 +358,12 @@ func (d *Desk) NewLink(
 		if end := t.Expires.Go(); t.Expires != 0 && until.After(end) {
 			until = end
 		}
+	}
+	if open, err := d.Home.sweepLinks(v.Person.Key(), time.Now()); err != nil {
+		return "", nil, err
+	} else if open >= maxLinks {
+		return "", nil, perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d links of %s are open", open, v.Name)},
+			"answer by one of them, take one back with perdure token revoke LINK, or wait until one expires")
 	}
 	return d.Home.MakeToken(NewToken{Name: v.Name, Verbs: []string{VerbApprove}, Scope: a.Fold().Charter.Scope,
 		Expires: until, Person: v.Person, Link: link})

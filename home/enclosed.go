@@ -11,6 +11,10 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
+// maxEnclosed bounds the bytes of policies that one agent brings along: every process of the home reads them, and that
+// takes a second or two.
+const maxEnclosed = 512 << 10
+
 // Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the
 // schema of its state, as far as nodes here do not know them. Each is what its hash says. Policies of agents only
 // narrow what the home permits.
@@ -26,15 +30,27 @@ func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
+	size := 0
 	for e, err := range perdure.Memory(ctx, s, id) {
 		if err != nil {
 			return err
 		}
 		ev, _ := e.Content().(perdure.Event)
-		if n, ok := ev.Notice.(perdure.Enclosed); ok && slices.Contains(wanted, n.Of) {
-			if err := h.keepEnclosed(&n); err != nil {
-				return fmt.Errorf("what agent %s brings along: %w", id.Short(), err)
-			}
+		n, ok := ev.Notice.(perdure.Enclosed)
+		i := slices.Index(wanted, n.Of)
+		if !ok || i < 0 {
+			continue
+		}
+		wanted = slices.Delete(wanted, i, i+1)
+		if n.Kind == perdure.EnclosedPolicy {
+			size += len(n.Text)
+		}
+		if err = fmt.Errorf("policies of more than %d bytes", maxEnclosed); size <= maxEnclosed {
+			err = h.keepEnclosed(&n)
+		}
+		if err != nil {
+			return perdure.WithHint(fmt.Errorf("what agent %s brings along: %w", id.Short(), err),
+				"it does nothing here without its policies; whoever made it can make it again with shorter ones")
 		}
 	}
 	return nil

@@ -223,6 +223,12 @@ func (h *Home) VoicesIn(a *perdure.Agent) view.Voices {
 	return h.Voices(func() (*perdure.Agent, error) { return a, nil })
 }
 
+// Ended reports whether an agent has ended, as far as that counts here: a stranger's word ends none of somebody here.
+func (h *Home) Ended(a *perdure.Agent) bool {
+	t, err := h.Trust()
+	return err == nil && t.Ended(a) != nil
+}
+
 // KeyNames are the names of the keys this home knows; empty for one it has no name for.
 func (h *Home) KeyNames() map[perdure.Key]string {
 	t, err := h.Trust()

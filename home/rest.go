@@ -72,7 +72,7 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 		return nil, err
 	}
 	f, now := a.Fold(), time.Now()
-	r := &Rest{Type: "rest", Agent: t.Agent, Name: f.Intent.Name, Now: a, ended: f.Ended != nil}
+	r := &Rest{Type: "rest", Agent: t.Agent, Name: f.Intent.Name, Now: a, ended: t.Home.Ended(a)}
 	if r.ended {
 		return r, nil
 	}

@@ -27,6 +27,11 @@ const (
 	// that broke off together; maxSpools how many files of one sender lie there.
 	maxArrival = 1 << 30
 	maxSpools  = 32
+	// maxArrivals bounds what lies there of all senders. Each may have an equal part of it, and more while others do
+	// not need theirs.
+	maxArrivals = 4 << 30
+	// arrivalStep is how much of a transfer comes between two looks at what lies there.
+	arrivalStep = 8 << 20
 	// spoolFor is how long what came before a connection broke waits for the rest.
 	spoolFor = 24 * time.Hour
 )
@@ -38,6 +43,8 @@ type spool struct {
 	id   perdure.AgentID
 	size int64
 	most int64 // that may lie there
+	all  int64 // that may lie there of all senders; zero: it is not looked at
+	next int64 // the size at which to look again
 	drop bool  // nothing of it is of use any more
 	// names are the entries that lay there when it was opened, and whether none of the others follows them.
 	names map[perdure.Hash]bool
@@ -70,7 +77,7 @@ func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{f: f, id: id, most: maxArrival}
+	s := &spool{f: f, id: id, most: maxArrival, all: maxArrivals}
 	if err := s.cut(); err != nil {
 		s.drop = true
 		return nil, errors.Join(err, s.close())
@@ -107,16 +114,68 @@ func sweepSpools(name string) error {
 	return nil
 }
 
+// lying are the files of a folder, each with its size, oldest first, and how much there is of each sender.
+func lying(dir string) (files []lyingFile, of map[string]int64, total int64, err error) {
+	names, err := disk.Files(dir, spoolExt)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	of = map[string]int64{}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil { // else it is gone
+			files = append(files, lyingFile{name, info.Size(), info.ModTime()})
+			of[senderOf(name)] += info.Size()
+			total += info.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b lyingFile) int { return a.at.Compare(b.at) })
+	return files, of, total, nil
+}
+
+type lyingFile struct {
+	name string
+	size int64
+	at   time.Time
+}
+
+// makeRoom refuses a transfer for which there is no room: its sender has too much lying there in other transfers, or
+// all senders together have, and this one more than an equal part. What nobody is at work on gives way first, of
+// whoever has more than their part.
+func (s *spool) makeRoom() error {
+	if s.all == 0 || s.size < s.next {
+		return nil
+	}
+	s.next = s.size + arrivalStep
+	me := senderOf(s.f.Name())
+	over := func(of map[string]int64, total int64, who string) bool {
+		return of[who] > max(s.most, maxArrival) || total > s.all && of[who] > s.all/int64(len(of))
+	}
+	files, of, total, err := lying(filepath.Dir(s.f.Name()))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if who := senderOf(f.name); f.name != s.f.Name() && over(of, total, who) && dropSpool(f.name) {
+			of[who], total = of[who]-f.size, total-f.size
+		}
+	}
+	if !over(of, total, me) {
+		return nil
+	}
+	return perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d MiB of agents are arriving from you, and %d MiB from all",
+		of[me]>>20, total>>20)}, "try again once other transfers are through, fewer at a time: what came of this one stays")
+}
+
 // senderOf is the end of the name of a file that says whose it is.
 func senderOf(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
 
-// dropSpool removes a file, unless a transfer has it: that one decides about it.
-func dropSpool(name string) {
+// dropSpool removes a file, unless a transfer has it: that one decides about it. It reports whether it is gone.
+func dropSpool(name string) bool {
 	f, err := disk.OpenLocked(name)
 	if err != nil {
-		return
+		return false
 	}
-	_ = errors.Join(os.Remove(name), f.Close()) // it is tried again with the next transfer
+	return errors.Join(os.Remove(name), f.Close()) == nil // else it is tried again with the next transfer
 }
 
 // arriving are the heads of what lies there of an agent, of which more is to come. A transfer that has the file only
@@ -222,6 +281,9 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 				s.most>>20, s.id.Short())}, "send it as a file: perdure export, then perdure import")
 		}
 		if _, err := s.f.Write(b); err != nil { // at once: see arriving
+			return err
+		}
+		if err := s.makeRoom(); err != nil {
 			return err
 		}
 	}

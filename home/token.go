@@ -347,10 +347,8 @@ func (h *Home) Unlock(text string, now time.Time) (*Token, *perdure.Signer, erro
 	if t.Expired(now) {
 		return nil, nil, expiredToken(t)
 	}
-	if t.Link != nil && t.Link.Token != "" {
-		if maker, err := h.readToken(t.Link.Token); err != nil || maker.Expired(now) {
-			return nil, nil, errToken
-		}
+	if t.Link != nil && !h.madeBy(t, now) {
+		return nil, nil, errToken
 	}
 	if t.Person == nil {
 		return t, nil, nil
@@ -501,6 +499,41 @@ func (h *Home) usedLink(t *Token, approve bool) error {
 	link.Said = saidWord(approve)
 	used.Link = &link
 	return h.keepToken(&used)
+}
+
+// sweepLinks removes the links that are of no more use: those that have expired, those whose token has, and those that
+// were used a while ago. It returns how many of a person are open.
+func (h *Home) sweepLinks(person perdure.Key, now time.Time) (open int, err error) {
+	names, err := disk.Files(filepath.Join(h.Dir, linkDir), ".json")
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		t, err := h.parseToken(strings.TrimSuffix(filepath.Base(name), ".json"), true)
+		if err != nil {
+			continue // it is gone, or leads nowhere
+		}
+		info, err := os.Stat(name)
+		used := err == nil && t.Link.Said != "" // the file was written when it was
+		switch {
+		case t.Expired(now) || !h.madeBy(t, now) || used && now.Sub(info.ModTime()) > linkUsedFor:
+			if err := h.dropToken(t); err != nil {
+				return 0, err
+			}
+		case !used && t.Person != nil && t.Person.Key == person:
+			open++
+		}
+	}
+	return open, nil
+}
+
+// madeBy reports whether the token that made a link is good.
+func (h *Home) madeBy(link *Token, now time.Time) bool {
+	if link.Link.Token == "" {
+		return true
+	}
+	maker, err := h.readToken(link.Link.Token)
+	return err == nil && !maker.Expired(now)
 }
 
 // saidWord is the word for an answer.

@@ -214,7 +214,7 @@ func (s *Server) answer(ctx context.Context, req *sdk.CallToolRequest, in answer
 	if err != nil {
 		return nil, nil, err
 	}
-	if a.Fold().Ended != nil {
+	if s.Node.Trusted().Ended(a) != nil {
 		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	}
 	q, asks := a.Fold().Question(time.Now())
@@ -273,7 +273,7 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 	f, typed := a.Fold(), "perdure resume "+view.Callable(a)
 	trust := s.Node.Trusted()
 	switch {
-	case f.Ended != nil:
+	case trust.Ended(a) != nil:
 		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	case trust.Counts(a) != nil:
 		return nil, nil, perdure.WithHint(fmt.Errorf("%s is held: %s", view.Called(a), view.HeldText(trust.Counts(a))),

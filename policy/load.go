@@ -120,11 +120,10 @@ func Parse(files ...File) (*Set, error) {
 		return nil, errors.New("load policy: no files")
 	}
 	s := &Set{}
-	var sums []any
 	var errs []error
 	where := map[string]string{}
 	for _, f := range files {
-		sums, s.texts = append(sums, perdure.HashOf(f.Text).String()), append(s.texts, string(f.Text))
+		s.texts = append(s.texts, string(f.Text))
 		rules, err := parseFile(f)
 		errs = append(errs, flatten(err)...)
 		for _, r := range rules {
@@ -140,14 +139,27 @@ func Parse(files ...File) (*Set, error) {
 		return nil, errors.Join(errs...)
 	}
 	slices.SortFunc(s.rules, func(a, b *rule) int { return strings.Compare(a.id, b.id) })
-	slices.SortFunc(sums, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	d, err := perdure.DataOf(slices.Compact(sums))
-	if err != nil {
+	var err error
+	if s.hash, err = hashOf(files); err != nil {
 		return nil, fmt.Errorf("load policy: %w", err)
 	}
-	s.hash = perdure.HashOf(d)
 	s.index()
 	return s, nil
+}
+
+// hashOf is the hash of a set of these files.
+func hashOf(files []File) (perdure.Hash, error) {
+	var sums []string
+	for _, f := range files {
+		sums = append(sums, perdure.HashOf(f.Text).String())
+	}
+	slices.Sort(sums)
+	var all []any
+	for _, sum := range slices.Compact(sums) {
+		all = append(all, sum)
+	}
+	d, err := perdure.DataOf(all)
+	return perdure.HashOf(d), err
 }
 
 // parseFile reads the rules of one file.

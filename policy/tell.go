@@ -35,20 +35,31 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 	if !ok {
 		return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
 	}
+	if len(list) > maxEnclosedFiles {
+		return nil, fmt.Errorf("policy %s: %d files: want at most %d", hash.Short(), len(list), maxEnclosedFiles)
+	}
 	var files []File
+	size := 0
 	for i, v := range list {
 		t, ok := v.(string)
 		if !ok {
 			return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
 		}
+		if size += len(t); size > maxEnclosed {
+			return nil, fmt.Errorf("policy %s: more than %d bytes", hash.Short(), maxEnclosed)
+		}
 		files = append(files, File{Name: fmt.Sprintf("%s-%d.cedar", hash.Short(), i+1), Text: []byte(t)})
 	}
-	s, err := Parse(files...)
+	is, err := hashOf(files) // before it is parsed, which takes long
+	if err == nil && is != hash {
+		err = fmt.Errorf("the text is that of %s", is.Short())
+	}
+	var s *Set
+	if err == nil {
+		s, err = Parse(files...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", hash.Short(), err)
-	}
-	if s.hash != hash {
-		return nil, fmt.Errorf("policy %s: the text is that of %s", hash.Short(), s.hash.Short())
 	}
 	return s, nil
 }

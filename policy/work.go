@@ -138,16 +138,27 @@ func (v *value) longest() int {
 // idBefore is the @id of a rule, as it is written.
 var idBefore = regexp.MustCompile(`@id\s*\(\s*"([^"]*)"\s*\)`)
 
-// longPath is a path of more names than arguments have, with the two before them: context.args.
-var longPath = regexp.MustCompile(fmt.Sprintf(`\w(?:%[1]s\.%[1]s\w+){%[2]d}`, `(?:\s|//[^\n]*\n)*`, maxDepth+2))
+// longPath is more names than freePath with dots between them.
+var longPath = regexp.MustCompile(fmt.Sprintf(`\w+(?:%[1]s\.%[1]s\w+){%[2]d,}`, `(?:\s|//[^\n]*\n)*`, freePath))
 
 // tooMuch is the fault of a file that is not to be parsed: Cedar compares what is constant while it reads a rule, texts
 // with patterns and each part of a list with all others. Of `has a.b.c` it makes a test for each of a, a.b and a.b.c,
 // so that a path costs the square of its length.
 func tooMuch(f File) *Fault {
-	if at := longPath.FindIndex(f.Text); at != nil {
-		line := 1 + bytes.Count(f.Text[:at[0]], []byte("\n"))
-		return f.faultAt(at[0], line, fmt.Sprintf("a path of more than %d names", maxDepth+2))
+	paths := 0
+	for _, at := range longPath.FindAllIndex(f.Text, -1) {
+		n := 1 + bytes.Count(f.Text[at[0]:at[1]], []byte("."))
+		line := func() int { return 1 + bytes.Count(f.Text[:at[0]], []byte("\n")) }
+		if n > maxDepth+2 { // as many as arguments have, with the two before them: context.args
+			return f.faultAt(at[0], line(), fmt.Sprintf("a path of more than %d names", maxDepth+2))
+		}
+		if at[0] == 0 || f.Text[at[0]-1] != '"' { // else it is a text, such as the name of a host
+			paths += n * n
+		}
+		if paths > maxPaths {
+			return f.faultAt(at[0], line(), fmt.Sprintf("more paths of more than %d names than a file may have: their "+
+				"lengths squared come to more than %d", freePath, maxPaths))
+		}
 	}
 	quote, line, began, parts := -1, 1, 1, 0 // where a text in quotes begins, if there is one, and its line
 	for i := 0; i < len(f.Text); i++ {

@@ -103,7 +103,55 @@ func TestLongPathsAreNotParsed(t *testing.T) {
 			t.Errorf("%s: %v, want a fault that names the rule and its path", name, err)
 		}
 	}
+	// a file of many paths, each of which may be there
+	file := ""
+	for i := range 64 {
+		file += fmt.Sprintf(`@id("r%d") forbid (principal, action, resource) when { context has %s };`+"\n", i,
+			strings.Repeat("a.", 33)+"a")
+	}
+	_, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(file)})
+	if err == nil || !strings.Contains(err.Error(), "squared") || !strings.Contains(err.Error(), "rule r56") {
+		t.Errorf("many: %v, want a fault that names the rule and says why", err)
+	}
+	hosts := strings.Repeat(`"one.two.three.four.example.com", `, 1900)
+	parse(t, allText+`@id("hosts") forbid (principal, action == Action::"execute", resource)
+when { context.args has host && [`+hosts+`"x"].contains(context.args.host) };`)
 	deep := strings.Repeat("a.", 29) + "a"
 	parse(t, allText+`@id("deep") forbid (principal, action == Action::"execute", resource)
 when { context.args has `+deep+` && context.args.`+deep+` == "x" };`)
+}
+
+// TestWhatIsEnclosedIsBounded: a policy that an agent brings along is read by every process that knows it.
+func TestWhatIsEnclosedIsBounded(t *testing.T) {
+	text := func(n, size int) (perdure.Hash, perdure.Data) {
+		var files []any
+		for i := range n {
+			files = append(files, fmt.Sprintf("@id(\"r%d\") forbid (principal, action, resource); //%s", i,
+				strings.Repeat("x", size)))
+		}
+		d, err := perdure.DataOf(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sums []any
+		for _, f := range files {
+			sums = append(sums, perdure.HashOf([]byte(f.(string))).String())
+		}
+		slices.SortFunc(sums, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		of, err := perdure.DataOf(sums)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return perdure.HashOf(of), d
+	}
+	for _, c := range []struct {
+		n, size int
+		want    string
+	}{{64, 10, ""}, {65, 10, "65 files: want at most 64"}, {4, 65 << 10, "more than 262144 bytes"}} {
+		hash, d := text(c.n, c.size)
+		_, err := policy.FromText(hash, d)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d files of %d bytes: %v, want %q", c.n, c.size, err, c.want)
+		}
+	}
 }

@@ -265,11 +265,7 @@ func (t *topic) past(p view.Place, item perdure.Item) view.Place {
 // hasEnded reports whether the agent has ended, as far as that counts here: a stranger's word ends no stream.
 func (t *topic) hasEnded(ctx context.Context) bool {
 	a, err := t.desk.Load(ctx, t.id)
-	if err != nil {
-		return false
-	}
-	trust, err := t.desk.Home.Trust()
-	return err == nil && trust.Ended(a) != nil
+	return err == nil && t.desk.Home.Ended(a)
 }
 
 // refresh takes in what has arrived.

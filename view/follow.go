@@ -271,8 +271,10 @@ func (c *Changes) Take() (ids map[perdure.AgentID]struct{}, all bool) {
 	return ids, all
 }
 
-// Live shows what arrives for agents, until all of them have ended.
-func Live(ctx context.Context, s perdure.Store, followed []*Follower, show func(*Follower, Line) error) error {
+// Live shows what arrives for agents, until all of them have ended, which ended says of each as it is now: who may have
+// written that is the caller's to judge.
+func Live(ctx context.Context, s perdure.Store, ended func(*perdure.Agent) bool, followed []*Follower,
+	show func(*Follower, Line) error) error {
 	changed := Watch(ctx, s)
 	for len(followed) > 0 {
 		select {
@@ -291,7 +293,7 @@ func Live(ctx context.Context, s perdure.Store, followed []*Follower, show func(
 			if err != nil {
 				return err
 			}
-			if a.Fold().Ended == nil {
+			if !ended(a) {
 				on = append(on, w)
 			}
 			if err := w.Next(ctx, func(one Line) error { return show(w, one) }); err != nil {

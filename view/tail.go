@@ -45,6 +45,8 @@ type Tail struct {
 	Show func(*Follower, Line) error
 	// Skip is told of an agent whose memory cannot be read, which hides no other.
 	Skip func(perdure.AgentID, error)
+	// Ended reports whether an agent has ended, for Agents.
+	Ended func(*perdure.Agent) bool
 
 	names   map[string]perdure.AgentID // who was called so first
 	skipped map[perdure.AgentID]string // for what agents were left out last
@@ -100,7 +102,7 @@ func (t *Tail) Agents(ctx context.Context, ids []perdure.AgentID, last int, begi
 			}
 		}
 	}
-	return Live(ctx, t.Store, followed, t.show)
+	return Live(ctx, t.Store, t.Ended, followed, t.show)
 }
 
 // Everyone shows what arrives for any agent of the store from now on, until ctx ends. What was there before is known by

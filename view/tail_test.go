@@ -33,7 +33,8 @@ func TestTwoOfOneNameAreToldApart(t *testing.T) {
 		ids = append(ids, a.ID())
 	}
 	var labels []string
-	tail := &view.Tail{Store: n.Store, Choice: view.Choice{Kinds: []perdure.Kind{perdure.KindGenesis}}}
+	tail := &view.Tail{Store: n.Store, Ended: func(*perdure.Agent) bool { return true },
+		Choice: view.Choice{Kinds: []perdure.Kind{perdure.KindGenesis}}}
 	tail.Show = func(w *view.Follower, one view.Line) error {
 		if one.Kind != perdure.KindGenesis || w.AgentLine(one).Name != "twin" {
 			t.Errorf("shown: %+v", one)

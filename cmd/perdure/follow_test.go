@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -255,7 +256,7 @@ func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	}
 	s.run()
 	var got []string
-	if err := view.Live(ctx, s.node.Store, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
+	if err := view.Live(ctx, s.node.Store, new(home.Home).Ended, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
 		got = append(got, one.Kind.String())
 		return nil
 	}); err != nil {

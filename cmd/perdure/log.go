@@ -42,7 +42,7 @@ func logCommand() *cobra.Command {
 			}
 			l.voices = h.Voices(func() (*perdure.Agent, error) { return h.Load(ctx, s, id) })
 			l.heard.Voices = l.voices
-			return l.run(ctx, s, id)
+			return l.run(ctx, h.Home, s, id)
 		})
 	}
 	return c
@@ -106,7 +106,7 @@ func lineFormat(c *cobra.Command, format string) (string, error) {
 }
 
 // run prints what there is, and with --follow what comes.
-func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
+func (l *logged) run(ctx context.Context, h *home.Home, s perdure.Store, id perdure.AgentID) error {
 	if l.follow {
 		if err := noteUnattended(ctx, l.c, s, id); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (l *logged) run(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if !l.follow {
 		return l.end()
 	}
-	return view.Live(ctx, s, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
+	return view.Live(ctx, s, h.Ended, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
 		if !l.Fits(one) {
 			return nil
 		}
