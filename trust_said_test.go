@@ -66,4 +66,8 @@ func TestWhoSaidIt(t *testing.T) {
 	if who, known := a.SaidBy(eve, "root"); who != "root" || !known {
 		t.Errorf("nobody asks: %q, %v", who, known)
 	}
+	vote := &Event{By: "ann", Notice: Approval{Approve: true}} // it counts for the key, whoever that speaks for
+	if who, known := root.SaidBy(a.fold, owner, vote); who != "root (under the name ann)" || !known {
+		t.Errorf("a vote by a server for a person: %q, %v", who, known)
+	}
 }

@@ -152,3 +152,74 @@ func TestTransfersThatBrokeOffAreBoundedTogether(t *testing.T) {
 		}
 	}
 }
+
+// What is arriving is bounded over all senders, also of transfers that are under way: who has more than an equal part
+// gives way, first with what broke off.
+func TestTransfersUnderWayAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	k, err := perdure.GenerateSigner("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, most := &Home{Dir: t.TempDir()}, int64(0)
+	var under []*spool
+	arrives := func(sender string) (*spool, error) {
+		t.Helper()
+		e, err := k.Genesis(perdure.Genesis{Charter: perdure.Charter{Scope: "home"},
+			Intent: perdure.Intent{Name: "a", Goal: "hear"}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := e.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := h.openSpool(e.ID(), sender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most == 0 {
+			most = int64(len(b))*4 + 100 // four fit, and a little more
+		}
+		s.all, under = most, append(under, s)
+		return s, s.fill(func(yield func(*perdure.Entry, error) bool) { yield(e, nil) })
+	}
+	is := func(s *spool) bool {
+		_, err := os.Stat(s.f.Name())
+		return err == nil
+	}
+	var first *spool
+	for i := range 4 {
+		s, err := arrives("hostile")
+		if err != nil {
+			t.Fatalf("transfer %d: %v", i, err)
+		}
+		if i == 0 {
+			first = s
+		}
+	}
+	if _, err := arrives("hostile"); KindOf(err) != KindTooMany {
+		t.Errorf("one more of the same sender: %v, want that it is too much", err)
+	}
+	var hint *perdure.Hint
+	if _, err := arrives("hostile"); !errors.As(err, &hint) {
+		t.Errorf("got %v, want what to do about it", err)
+	}
+	if _, err := arrives("honest"); err != nil {
+		t.Errorf("another sender: %v, want that it has its part", err)
+	}
+	if err := first.close(); err != nil { // it broke off
+		t.Fatal(err)
+	}
+	s, err := arrives("honest")
+	if err != nil || is(first) || !is(s) {
+		t.Errorf("another sender, %v; what broke off is there: %v", err, is(first))
+	}
+	for _, s := range under {
+		if s != first {
+			if err := s.close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

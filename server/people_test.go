@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -240,6 +241,68 @@ func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
 	if _, _, err := w.home.Unlock(text, time.Now().Add(2*time.Second)); !errors.Is(err, home.ErrUnknown) {
 		t.Errorf("an expired link: got %v", err)
 	}
+}
+
+// Links that are of no more use go, and one person has not more of them than anybody answers.
+func TestLinksAreSweptAndBounded(t *testing.T) {
+	w := newWorld(t)
+	ana, _ := w.person("ana")
+	id, digest := w.asking()
+	path := "/v1/agents/" + id.String()
+	dir := filepath.Join(w.home.Dir, "links")
+	var made client.Link
+	w.call(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 200, &made)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := strings.TrimSuffix(filepath.Base(files[0]), ".json")
+	put := func(name string, at time.Time, from, to string) string { // another link like it
+		changed := strings.ReplaceAll(strings.Replace(string(text), from, to, 1), own, name)
+		if changed == string(text) {
+			t.Fatalf("%s is not in %s", from, text)
+		}
+		file := filepath.Join(dir, name+".json")
+		if err := errors.Join(os.WriteFile(file, []byte(changed), 0o600), os.Chtimes(file, time.Time{}, at)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	long, now := time.Now().Add(-48*time.Hour), time.Now()
+	said := `"digest": "` + digest.String() + `"`
+	var expires string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"expires"`) {
+			expires = strings.TrimSpace(line)
+		}
+	}
+	gone := []string{
+		put("00000000000000a1", long, said, said+`, "said": "approve"`),
+		put("00000000000000a2", now, expires, `"expires": 1,`),
+		put("00000000000000a3", now, `"token": "`, `"token": "0`),
+	}
+	stays := put("00000000000000a4", now, said, said+`, "said": "approve"`)
+	w.call(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 200, nil)
+	for _, file := range gone {
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s is still there", filepath.Base(file))
+		}
+	}
+	if _, err := os.Stat(stays); err != nil {
+		t.Errorf("one that was used just now: %v", err)
+	}
+	for i := range 254 {
+		put(fmt.Sprintf("00000000000001%02x", i), now, own, own)
+	}
+	p := w.problem(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 429)
+	contains(t, p.Detail, "256 links of ana are open")
+	contains(t, p.Hint, "perdure token revoke")
+	bob, _ := w.person("bob")
+	w.call(bob, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 200, nil)
 }
 
 // A process that is killed after a vote by a link was stored, and before the link is marked as used.
