@@ -375,3 +375,38 @@ func TestAClientSeesItsOwnTasksAlone(t *testing.T) {
 		}
 	})
 }
+
+// A stranger who can write to the store ends no task for anybody here.
+func TestAStrangersEndEndsNoTask(t *testing.T) {
+	inWorld(t, func(ctx context.Context, c *a2aclient.Client, n *perdure.Node, _ *gate) {
+		res, err := c.SendMessage(ctx, message("say hello", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := res.(*proto.Task)
+		var id perdure.AgentID
+		if err := id.UnmarshalText([]byte(task.ID)); err != nil {
+			t.Fatal(err)
+		}
+		stranger, err := perdure.GenerateSigner("mallory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := perdure.Load(ctx, n.Store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := perdure.Event{Name: "end", By: "mallory", Notice: perdure.Cancel{Note: "over"}}
+		entries, a, err := stranger.Commit(a, time.Now(), perdure.Draft{Body: end})
+		if err == nil {
+			err = n.Store.Put(ctx, id, entries...)
+		}
+		if err != nil || a.Fold().Ended == nil {
+			t.Fatalf("%v, ended: %v", err, a.Fold().Ended)
+		}
+		got, err := c.GetTask(ctx, &proto.GetTaskRequest{ID: task.ID})
+		if err != nil || got.Status.State != proto.TaskStateAuthRequired || got.Artifacts != nil {
+			t.Errorf("the task is %+v (%v), want that it waits for a person", got, err)
+		}
+	})
+}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure"
 )
 
 // asked collects what a person was shown, and answers with these, in order.
@@ -436,5 +438,34 @@ func TestWhatWaitsIsListedByPages(t *testing.T) {
 		}
 		c.fails("list_waits", map[string]any{"limit": 201}, "want 1 to 200")
 		c.fails("list_waits", map[string]any{"cursor": "no such"}, "cursor")
+	})
+}
+
+// A stranger who can write to the store ends no agent for anybody here: it is held, and a person is told so.
+func TestAStrangersEndEndsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, err := w.node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Name: "a", Goal: "g"},
+			Charter: perdure.Charter{Scope: "home"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stranger, err := perdure.GenerateSigner("mallory")
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := perdure.Event{Name: "end", By: "mallory", Notice: perdure.Cancel{}}
+		entries, _, err := stranger.Commit(a, time.Now(), perdure.Draft{Body: end})
+		if err == nil {
+			err = w.store.Put(t.Context(), a.ID(), entries...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := w.connect(transports[0], versions[0], func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			t.Error("the person is asked")
+			return accept(nil), nil
+		})
+		c.fails("resume", map[string]any{"agent": a.ID().String()}, "is held")
+		c.fails("answer", map[string]any{"agent": a.ID().String()}, "asks no question")
 	})
 }
