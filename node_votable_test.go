@@ -43,8 +43,8 @@ func TestOnlyWhatIsShownIsAnsweredAndInTime(t *testing.T) {
 	}
 }
 
-// No admission makes a stranger's agent count that keeps documents: it would be the role of that name. Nor does an agent
-// delegate to one, or to one whose labels say whose it is.
+// No admission makes a stranger's agent count that keeps documents: it would be the role of that name. Nor does an
+// agent delegate to one, or to one whose labels say whose it is.
 func TestNoAdmissionMakesAStrangersRoleCount(t *testing.T) {
 	owner, eve, now := people["owner"], people["eve"], time.Now()
 	trust := NewTrust(trustee("owner", MayOwn, "acme"))

@@ -29,7 +29,8 @@ func TestAStrangersEndIsNone(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, a, err = by.Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "end", Notice: perdure.Cancel{}}})
+			end := perdure.Draft{Body: perdure.Event{Name: "end", Notice: perdure.Cancel{}}}
+			_, a, err = by.Commit(a, time.Now(), end)
 			if err != nil {
 				return err
 			}

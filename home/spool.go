@@ -162,8 +162,9 @@ func (s *spool) makeRoom() error {
 	if !over(of, total, me) {
 		return nil
 	}
-	return perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d MiB of agents are arriving from you, and %d MiB from all",
-		of[me]>>20, total>>20)}, "try again once other transfers are through, fewer at a time: what came of this one stays")
+	return perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d MiB of agents are arriving from you, and %d MiB "+
+		"from all", of[me]>>20, total>>20)}, "try again once other transfers are through, fewer at a time: what came of "+
+		"this one stays")
 }
 
 // senderOf is the end of the name of a file that says whose it is.

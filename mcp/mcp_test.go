@@ -461,10 +461,11 @@ func TestAStrangersEndEndsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := w.connect(transports[0], versions[0], func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		person := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 			t.Error("the person is asked")
 			return accept(nil), nil
-		})
+		}
+		c := w.connect(transports[0], versions[0], person)
 		c.fails("resume", map[string]any{"agent": a.ID().String()}, "is held")
 		c.fails("answer", map[string]any{"agent": a.ID().String()}, "asks no question")
 	})

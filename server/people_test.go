@@ -267,7 +267,8 @@ func TestLinksAreSweptAndBounded(t *testing.T) {
 			t.Fatalf("%s is not in %s", from, text)
 		}
 		file := filepath.Join(dir, name+".json")
-		if err := errors.Join(os.WriteFile(file, []byte(changed), 0o600), os.Chtimes(file, time.Time{}, at)); err != nil {
+		err := errors.Join(os.WriteFile(file, []byte(changed), 0o600), os.Chtimes(file, time.Time{}, at))
+		if err != nil {
 			t.Fatal(err)
 		}
 		return file

@@ -256,7 +256,8 @@ func TestALineIsSeenOnceWhoeverWritesIt(t *testing.T) {
 	}
 	s.run()
 	var got []string
-	if err := view.Live(ctx, s.node.Store, new(home.Home).Ended, []*view.Follower{w}, func(_ *view.Follower, one view.Line) error {
+	one := []*view.Follower{w}
+	if err := view.Live(ctx, s.node.Store, new(home.Home).Ended, one, func(_ *view.Follower, one view.Line) error {
 		got = append(got, one.Kind.String())
 		return nil
 	}); err != nil {

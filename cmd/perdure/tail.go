@@ -33,14 +33,14 @@ func tailCommand() *cobra.Command {
 			return t.away(r, args)
 		}
 		if *all {
-			return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.on(h.Home, s).Everyone(ctx) })
+			return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.on(h, s).Everyone(ctx) })
 		}
 		if len(args) == 1 {
 			return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-				return t.named(ctx, h.Home, s, []string{arg})
+				return t.named(ctx, h, s, []string{arg})
 			})
 		}
-		return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.named(ctx, h.Home, s, args) })
+		return h.use(false, func(ctx context.Context, s perdure.Store) error { return t.named(ctx, h, s, args) })
 	}
 	return c
 }
@@ -84,15 +84,15 @@ func (t *tailed) prepare(c *cobra.Command, args []string, all bool) error {
 }
 
 // on is what follows the agents of a store.
-func (t *tailed) on(h *home.Home, s perdure.Store) *view.Tail {
-	show := func(w *view.Follower, one view.Line) error { return t.line(w.Label, w.AgentLine(one), one) }
-	return &view.Tail{Store: s, Choice: t.Choice, Show: show, Ended: h.Ended, Skip: func(id perdure.AgentID, err error) {
+func (t *tailed) on(h *homeFlag, s perdure.Store) *view.Tail {
+	put := func(w *view.Follower, one view.Line) error { return t.line(w.Label, w.AgentLine(one), one) }
+	return &view.Tail{Store: s, Choice: t.Choice, Show: put, Ended: h.Ended, Skip: func(id perdure.AgentID, err error) {
 		note(t.out.c, "%s is left out: %v", id.Short(), err)
 	}}
 }
 
 // named follows agents by name.
-func (t *tailed) named(ctx context.Context, h *home.Home, s perdure.Store, args []string) error {
+func (t *tailed) named(ctx context.Context, h *homeFlag, s perdure.Store, args []string) error {
 	ids, err := home.IDs(ctx, s, args...)
 	if err != nil {
 		return err
