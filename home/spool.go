@@ -163,8 +163,7 @@ func (s *spool) makeRoom() error {
 		return nil
 	}
 	return perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d MiB of agents are arriving from you, and %d MiB "+
-		"from all", of[me]>>20, total>>20)}, "try again once other transfers are through, fewer at a time: what came of "+
-		"this one stays")
+		"from all", of[me]>>20, total>>20)}, "try again once other transfers are through: what came of this one stays")
 }
 
 // senderOf is the end of the name of a file that says whose it is.

@@ -123,8 +123,8 @@ func toldOf(t *home.Told, err error) (*told, error) {
 
 type voteIn struct {
 	Agent   string `json:"agent" jsonschema:"its name or the beginning of its id"`
-	Digest  string `json:"digest,omitempty" jsonschema:"the digest of the action, or its first digits; may be left out if the agent asks about one action"`
-	Expires string `json:"expires,omitempty" jsonschema:"when an unused approval lapses: a time, or a duration from now such as 1h"`
+	Digest  string `json:"digest,omitempty" jsonschema:"its digest or the first digits; none: the only one"`
+	Expires string `json:"expires,omitempty" jsonschema:"when an unused approval lapses: a time, or such as 1h"`
 }
 
 func (s *Server) approve(ctx context.Context, req *sdk.CallToolRequest, in voteIn) (*sdk.CallToolResult, *told, error) {
