@@ -152,7 +152,7 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	if now, err := h.Load(ctx, s, a.ID()); err == nil { // it may have been told something
 		a = now
 	}
-	h.noteClosed(ctx, s, a)
+	h.noteClosed(ctx, s, a, held)
 	if learn {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
 			h.note("%v; it runs here once the home has it", err)
@@ -161,11 +161,18 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	return a, nil
 }
 
-// noteClosed tells of the questions that nobody is asked any more, as the agent has ended in a copy.
-func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent) {
+// noteClosed tells of the questions that nobody is asked any more, as an agent that was here up to the heads held has
+// ended in a copy.
+func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent, held []perdure.Hash) {
 	over := a.Fold().Ended
-	if over == nil {
+	if over == nil || len(held) == 0 {
 		return
+	}
+	for _, head := range held {
+		e, err := a.Find(ctx, s, head)
+		if err != nil || head == over.Entry || e != nil && slices.Contains(e.Parents, over.Entry) {
+			return // it had ended here
+		}
 	}
 	end, err := a.Find(ctx, s, over.Entry)
 	if end == nil || err != nil {

@@ -217,6 +217,9 @@ type narrator struct {
 	votes     map[perdure.Hash]perdure.Hash
 }
 
+// maxVotes bounds the answers that a narrator remembers: a question may get as many as there are keys.
+const maxVotes = 1 << 12
+
 // maxProposed is how many advices a narrator remembers: a decision answers a recent one, and a memory may be long.
 const maxProposed = 256
 
@@ -282,9 +285,14 @@ func (n *narrator) vote(event perdure.Hash, v *perdure.Approval) {
 	if _, open := n.questions[v.Decision]; !open {
 		return
 	}
-	if n.votes[event] = v.Decision; !v.Approve {
+	if !v.Approve {
 		delete(n.questions, v.Decision)
+		return
 	}
+	if len(n.votes) >= maxVotes {
+		clear(n.votes)
+	}
+	n.votes[event] = v.Decision
 }
 
 // Closed is a question that an agent leaves open as it ends: nobody is asked it any more, and what was approved of it

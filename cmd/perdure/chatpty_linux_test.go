@@ -223,7 +223,8 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	script, rules := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "all.cedar")
 	begun := filepath.Join(dir, "begun")
 	for name, text := range map[string]string{
-		script: "turns:\n  - sleep: {on: answer}\n  - execute: {tool: shell, args: {command: [sh, -c, ': > begun; exec sleep 600']}}\n" +
+		script: "turns:\n  - sleep: {on: answer}\n" +
+			"  - execute: {tool: shell, args: {command: [sh, -c, ': > begun; exec sleep 600']}}\n" +
 			"  - text: so it came to ${last.signal}\n",
 		rules: "@id(\"test.all\")\npermit (principal, action, resource);\n",
 	} {
