@@ -147,7 +147,7 @@ func (h *Home) CloseWitness() {
 			*w = nil
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(errs...); err != nil && !h.Looks {
 		h.note("what was done is recorded, but how far the agents have come could not be noted in %s: %v; an older "+
 			"copy of them may not be noticed",
 			filepath.Join(h.Dir, witnessFile), err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -37,9 +38,10 @@ func (h *Home) indexFile() string {
 	return filepath.Join(h.Dir, workspace.IndexFile)
 }
 
-// openIndex is where the index of the store is that is in use; that of the file of an agent is in memory.
+// openIndex is where the index of the store is that is in use; that of the file of an agent is in memory, as is one
+// for whoever leaves all as it is.
 func (h *Home) openIndex() string {
-	if h.agent != "" {
+	if h.agent != "" || h.Looks {
 		return ""
 	}
 	return h.indexFile()
@@ -51,11 +53,15 @@ func (h *Home) Workspace(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	if err := h.useMemory(); err != nil {
 		return nil, err
 	}
-	return h.documents(ctx, s, n)
+	w, err := h.documents(s, n)
+	if err != nil {
+		return nil, err
+	}
+	return w, h.derive(ctx, w, false)
 }
 
-// documents is Workspace for whoever may only look.
-func (h *Home) documents(ctx context.Context, s perdure.Store, n *perdure.Node) (*workspace.Workspace, error) {
+// documents is a workspace that has no index yet.
+func (h *Home) documents(s perdure.Store, n *perdure.Node) (*workspace.Workspace, error) {
 	set, err := LoadPolicy(h, nil)
 	if err != nil {
 		return nil, err
@@ -72,11 +78,27 @@ func (h *Home) documents(ctx context.Context, s perdure.Store, n *perdure.Node) 
 	if h.Dir != "" {
 		w.Alive = &alive.Folder{Path: filepath.Join(h.Dir, sessionsDir)}
 	}
-	if err := h.beginIndex(); err != nil {
-		return nil, err
+	return w, nil
+}
+
+// derive opens the index of a workspace. Whoever only looks gets one that is up to date, in memory if the other cannot
+// be written.
+func (h *Home) derive(ctx context.Context, w *workspace.Workspace, looks bool) error {
+	err := h.beginIndex()
+	if err == nil {
+		w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
 	}
-	w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
-	return w, err
+	if err == nil && looks {
+		if err = w.Index.Follow(ctx, w.Store, nil); err != nil {
+			_ = w.Index.Close() // it can be thrown away
+		}
+	}
+	if err == nil || !looks || ctx.Err() != nil || h.openIndex() == "" {
+		return err
+	}
+	h.note("the search index cannot be used, so one is derived for this command: %v", err)
+	w.Index, err = workspace.OpenIndex(ctx, "")
+	return err
 }
 
 // tidyIndex takes out of the index, if there is one, what is gone from memories.
@@ -114,15 +136,39 @@ func (h *Home) UseScope(ctx context.Context, create bool, scope string,
 }
 
 // UseWorkspace opens the store and its documents, calls f and closes both. Whoever may not create the store makes no
-// role either: a slip of the pen would be one.
+// role either: a slip of the pen would be one. They read also where nothing can be written, as on a full disk.
 func (h *Home) UseWorkspace(ctx context.Context, create bool,
+	f func(ctx context.Context, w *workspace.Workspace) error) error {
+	began := false
+	err := h.useDocuments(ctx, create, func(ctx context.Context, w *workspace.Workspace) error {
+		began = true
+		return f(ctx, w)
+	})
+	stuck := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if began || create || h.Looks || !stuck {
+		return err
+	}
+	h.note("%s cannot be written, so it is only read", h.Dir)
+	h.Looks = true
+	defer func() { h.Looks = false }()
+	again := h.useDocuments(ctx, false, f)
+	if again == nil || errors.Is(again, perdure.ErrNotFound) || errors.Is(again, perdure.ErrInvalid) {
+		return again
+	}
+	return err // says what to do, for what cannot be done without writing
+}
+
+func (h *Home) useDocuments(ctx context.Context, create bool,
 	f func(ctx context.Context, w *workspace.Workspace) error) error {
 	return h.Use(ctx, create, func(ctx context.Context, s perdure.Store) error {
 		n, err := h.Node(ctx, s)
 		if err != nil {
 			return err
 		}
-		w, err := h.documents(ctx, s, n)
+		w, err := h.documents(s, n)
+		if err == nil {
+			err = h.derive(ctx, w, !create)
+		}
 		if err != nil {
 			return err
 		}
@@ -174,7 +220,10 @@ func (m *memories) get(ctx context.Context) (*workspace.Workspace, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.open == nil {
-		w, err := m.h.documents(context.WithoutCancel(ctx), m.s, m.n)
+		w, err := m.h.documents(m.s, m.n)
+		if err == nil {
+			err = m.h.derive(context.WithoutCancel(ctx), w, false)
+		}
 		if err != nil {
 			return nil, err
 		}

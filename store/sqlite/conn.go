@@ -226,6 +226,6 @@ func explain(path string, err error) error {
 // noSpace is an error of a store for which there is no room. Nothing is wrong with what it holds, so its hint keeps
 // whoever reads it from putting an older copy in its place.
 func noSpace(path string, err error) error {
-	return perdure.WithHint(fmt.Errorf("no space left for %s: make room: %w", path, err),
+	return perdure.WithHint(fmt.Errorf("%w for %s: make room: %w", syscall.ENOSPC, path, err),
 		"make room on that disk, and repeat the command: nothing is lost")
 }
