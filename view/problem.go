@@ -75,8 +75,8 @@ func Explain(err error, command string) (message, hint string) {
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		hint = "make room on that disk, and repeat the command: nothing is lost"
 	case errors.Is(err, syscall.EROFS):
-		hint = "mount that disk so that it can be written, or name another place; perdure ls, show, log, search and doc " +
-			"read only look"
+		hint = "mount that disk so that it can be written, or name another place; perdure ls, show, log, search and " +
+			"doc read only look"
 	case errors.Is(err, disk.ErrPlace):
 		hint = `perdure doctor --repair, then perdure seat take --all --why "the place of the store was damaged"`
 	case errors.Is(err, disk.ErrIrregular):
