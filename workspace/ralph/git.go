@@ -36,17 +36,23 @@ func (g *Repository) Is(ctx context.Context) bool {
 
 // Changed reports whether something is not committed.
 func (g *Repository) Changed(ctx context.Context) (bool, error) {
-	out, err := g.git(ctx, append([]string{"status", "--porcelain", "--"}, g.paths()...)...)
+	out, err := g.git(ctx, append([]string{"status", "--porcelain", "--"}, g.paths(ctx)...)...)
 	return out != "", err
 }
 
-// paths are what is committed.
-func (g *Repository) paths() []string {
+// paths are what is committed. What git leaves out by itself is not named: it would refuse to add anything.
+func (g *Repository) paths(ctx context.Context) []string {
 	all := []string{":/"}
 	for _, p := range g.Exclude {
-		if rel, err := filepath.Rel(g.Dir, p); err == nil && filepath.IsLocal(rel) {
-			all = append(all, ":(exclude)"+filepath.ToSlash(rel))
+		rel, err := filepath.Rel(g.Dir, p)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
 		}
+		_, ignored := g.git(ctx, "check-ignore", "--quiet", "--", rel)
+		if tracked, err := g.git(ctx, "ls-files", "--", rel); ignored == nil && err == nil && tracked == "" {
+			continue
+		}
+		all = append(all, ":(exclude)"+filepath.ToSlash(rel))
 	}
 	return all
 }
@@ -56,7 +62,7 @@ func (g *Repository) Commit(ctx context.Context, message string) (string, error)
 	if changed, err := g.Changed(ctx); err != nil || !changed {
 		return "", err
 	}
-	if _, err := g.git(ctx, append([]string{"add", "-A", "--"}, g.paths()...)...); err != nil {
+	if _, err := g.git(ctx, append([]string{"add", "-A", "--"}, g.paths(ctx)...)...); err != nil {
 		return "", err
 	}
 	if _, err := g.git(ctx, "diff", "--cached", "--quiet"); err == nil {
