@@ -30,6 +30,10 @@ func (c *Client) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer,
 // Find is the agent that a name, or the beginning of an id, means on the server.
 func (c *Client) Find(ctx context.Context, agent string) (perdure.AgentID, error) {
 	o, err := get[exchange.Offer](ctx, c, "/v1/exchange/"+url.PathEscape(agent))
+	var asked perdure.AgentID
+	if err == nil && asked.UnmarshalText([]byte(agent)) == nil && o.Agent != asked {
+		err = fmt.Errorf("agent %s was asked for, and the server answers about %s", asked.Short(), o.Agent.Short())
+	}
 	return o.Agent, err
 }
 

@@ -44,6 +44,17 @@ func (w *world) lying(from, to string) string {
 	return s.URL
 }
 
+func TestAnIDMeansNoOtherAgentWhateverTheServerSays(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.asking()
+	other := strings.Repeat("ab", 32)
+	c := &client.Client{URL: w.lying(id.String(), other), Token: w.token("", home.VerbRead)}
+	got, err := c.Find(t.Context(), id.String())
+	if err == nil || !strings.Contains(err.Error(), "answers about abab") {
+		t.Fatalf("asked for %s, got %s, %v", id, got, err)
+	}
+}
+
 // A server that says another action than it asks about: what a person signs with their own key is what they are shown,
 // before and after, in words and to programs.
 func TestAPersonSignsWhatTheyAreShownWhateverTheServerSays(t *testing.T) {
