@@ -11,28 +11,28 @@ import (
 // Standing is where an agent stands, in the words people use: ready, running, dormant, waiting (for a person) or
 // terminated. There is no other rule than this: a line of a store, a screen and a program say the same of an agent.
 // What a line says was so when it was written; what time alone changes is changed.
-func (l *Listing) Standing(now time.Time) string {
+func (l *Listing) Standing(now time.Time) phase.Standing {
 	switch {
 	case l.State == phase.Terminated:
-		return "terminated"
+		return phase.StandingTerminated
 	case l.Waiting:
-		return "waiting"
+		return phase.StandingWaiting
 	case l.State == phase.Execution:
-		return "running"
+		return phase.StandingRunning
 	case l.Due != 0 && l.Due <= TimeOf(now):
-		return "ready"
+		return phase.StandingReady
 	case l.Due == 0 && l.State == phase.Instantiated: // of a newborn nobody has said more
-		return "ready"
+		return phase.StandingReady
 	}
-	return "dormant"
+	return phase.StandingDormant
 }
 
 // Standing is where an agent stands as a node sees it that can do everything, trusts t (nil: everybody) and works in
 // the store at (zero: wherever its seat is). One that this store has handed over, and that goes on
 // elsewhere, is "handed over".
-func (a *Agent) Standing(t *Trust, at Place, now time.Time) string {
+func (a *Agent) Standing(t *Trust, at Place, now time.Time) phase.Standing {
 	if a.GoneOn(at) && t.Counts(a) == nil {
-		return "handed over"
+		return phase.StandingHandedOver
 	}
 	l := a.Listing(now)
 	l.Waiting = a.waiting(t, at, now)

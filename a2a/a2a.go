@@ -30,6 +30,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/jsontext"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -161,7 +162,7 @@ func wrong(err error) error {
 }
 
 // find is the agent of a task.
-func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, standing string, err error) {
+func (s *Server) find(ctx context.Context, id a2a.TaskID) (a *perdure.Agent, standing phase.Standing, err error) {
 	if new(perdure.AgentID).UnmarshalText([]byte(id)) != nil { // a name finds none
 		return nil, "", a2a.ErrTaskNotFound
 	}
@@ -207,7 +208,7 @@ func (s *Server) task(ctx context.Context, id a2a.TaskID, messages *int) (*a2a.T
 	}
 	f := a.Fold()
 	t := &a2a.Task{ID: id, ContextID: view.InText(f.Intent.Labels[contextLabel]),
-		Metadata: map[string]any{"standing": standing}}
+		Metadata: map[string]any{"standing": string(standing)}}
 	end := s.Node.Trusted().Ended(a)
 	t.Status = status(a, end, standing)
 	if end != nil && end.Result != nil {
@@ -251,7 +252,7 @@ func said(l *view.Line, t *a2a.Task) (all []*a2a.Message) {
 }
 
 // status is where an agent stands, as a task does. End is how it ended, as far as that counts.
-func status(a *perdure.Agent, end *perdure.Ending, standing string) a2a.TaskStatus {
+func status(a *perdure.Agent, end *perdure.Ending, standing phase.Standing) a2a.TaskStatus {
 	f := a.Fold()
 	at := f.Updated.Go()
 	st := a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: &at}
@@ -264,9 +265,9 @@ func status(a *perdure.Agent, end *perdure.Ending, standing string) a2a.TaskStat
 		} else if cancelled(a, end) {
 			st.State = a2a.TaskStateCanceled
 		}
-	case asks && standing != "older": // what it asked may be answered
+	case asks && standing != phase.StandingOlder: // what it asked may be answered
 		text, st.State = q.Text, a2a.TaskStateInputRequired
-	case standing == "waiting" || standing == "older":
+	case standing == phase.StandingWaiting || standing == phase.StandingOlder:
 		text, st.State = "it waits for a person where it runs, who has to approve or look into something",
 			a2a.TaskStateAuthRequired
 	case f.Turns == 0:
@@ -391,7 +392,7 @@ func (t tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2
 		c = &a2a.SendMessageConfig{}
 	}
 	if !c.ReturnImmediately {
-		err := view.AwaitRest(ctx, t.s.Store, maxWait, func(ctx context.Context) (string, error) {
+		err := view.AwaitRest(ctx, t.s.Store, maxWait, func(ctx context.Context) (phase.Standing, error) {
 			_, standing, err := t.s.find(ctx, id)
 			return standing, err
 		})

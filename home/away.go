@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -177,7 +178,8 @@ func (w *Away) List(ctx context.Context, f perdure.Filter) ([]Listed, error) {
 }
 
 func listedFrom(x *client.Listed, sent view.Sent) Listed {
-	l := Listed{Standing: x.Standing, Depth: x.Depth, Damaged: x.Damaged, Sent: sent, says: x.Wrong, Apart: x.Apart,
+	l := Listed{Standing: phase.Standing(x.Standing), Depth: x.Depth, Damaged: x.Damaged, Sent: sent,
+		says: x.Wrong, Apart: x.Apart,
 		Listing: perdure.Listing{Agent: x.Agent, Name: x.Name, Kind: x.Kind, Scope: x.Scope, Labels: x.Labels,
 			Created: timeOf(x.Created), Updated: timeOf(x.Updated), Due: timeOf(x.Due), Entries: x.Entries,
 			Waiting: x.Waiting}}
@@ -311,7 +313,7 @@ func (w *Away) complete(ctx context.Context, t *Told) {
 	if err != nil {
 		return
 	}
-	t.Name, t.Standing, t.Sent = a.Name, a.Standing, view.Sent{}
+	t.Name, t.Standing, t.Sent = a.Name, phase.Standing(a.Standing), view.Sent{}
 	page, _, err := get[client.Lines](ctx, w, agentURL(id, "/entries", url.Values{"last": {newest}}))
 	for i := range page.Entries {
 		if l := &page.Entries[i]; err == nil && l.Entry == t.Entry {
@@ -321,8 +323,8 @@ func (w *Away) complete(ctx context.Context, t *Told) {
 }
 
 func toldFrom(t *client.Told, sent view.Sent) *Told {
-	return &Told{Agent: t.Agent, Name: t.Name, Entry: t.Entry, Seq: t.Seq, What: t.What, Standing: t.Standing,
-		Lacks: t.Lacks, Before: t.Before, About: sheetOf(t.About), Sent: sent}
+	return &Told{Agent: t.Agent, Name: t.Name, Entry: t.Entry, Seq: t.Seq, What: t.What,
+		Standing: phase.Standing(t.Standing), Lacks: t.Lacks, Before: t.Before, About: sheetOf(t.About), Sent: sent}
 }
 
 // vote answers what policy asks about: with the key that the token unlocks, if it is a person's, else with the key of

@@ -49,7 +49,7 @@ func CompleteAgent(ctx context.Context, h *Home, s perdure.Store, named []string
 	}
 	all := make([]Completion, len(words))
 	for i, word := range words {
-		all[i] = about(word, strings.TrimSpace(listed[i].Standing+" "+listed[i].Kind))
+		all[i] = about(word, strings.TrimSpace(string(listed[i].Standing)+" "+listed[i].Kind))
 	}
 	return all, nil
 }

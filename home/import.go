@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/capsule"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/view"
 )
@@ -28,7 +29,7 @@ type Arrived struct {
 	Heads    []perdure.Hash  `json:"heads"`
 	Paused   bool            `json:"paused"`
 	Held     bool            `json:"held"` // it has entries that do not count here
-	Standing string          `json:"standing"`
+	Standing phase.Standing  `json:"standing"`
 	Aside    string          `json:"aside,omitempty"` // the file with what it took the place of
 
 	From *capsule.Arrival `json:"-"`

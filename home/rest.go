@@ -16,7 +16,7 @@ type Rest struct {
 	Type     string          `json:"type"` // rest
 	Agent    perdure.AgentID `json:"agent"`
 	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing"`
+	Standing phase.Standing  `json:"standing"`
 	Why      string          `json:"why,omitempty"`
 	Until    perdure.Time    `json:"until,omitempty"`
 	Waits    []view.Wait     `json:"waits,omitempty"`

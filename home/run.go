@@ -18,7 +18,7 @@ import (
 type Ran struct {
 	Agent    perdure.AgentID `json:"agent"`
 	Name     string          `json:"name,omitempty"`
-	Standing string          `json:"standing"`
+	Standing phase.Standing  `json:"standing"`
 	Why      string          `json:"why"`
 	Until    perdure.Time    `json:"until,omitempty"`
 	Person   bool            `json:"person"`           // a person must act first
@@ -157,7 +157,7 @@ func (r *Ran) Text(now time.Time) (text, result string) {
 	if len(r.Reasons) > 0 {
 		why, timed = view.WhyNow(perdure.Idle{Reasons: r.Reasons}, now)
 	}
-	why = strings.TrimPrefix(why, r.Standing+": ")
+	why = strings.TrimPrefix(why, string(r.Standing)+": ")
 	text = fmt.Sprintf("%s is %s: %s", name, r.Standing, view.OneLine(why, 0))
 	if r.Cannot != "" {
 		text = fmt.Sprintf("%s cannot go on here: %s", name, view.OneLine(why, 0))

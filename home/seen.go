@@ -134,7 +134,7 @@ func (h *Home) behind(ctx context.Context, s perdure.Store, a *perdure.Agent,
 
 // Standing is where an agent stands in a store of this home, for all who say so: as perdure.Agent.Standing says, but
 // older, if this copy lacks what was seen here, and not running, if the node at work on it died.
-func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, now time.Time) (string, error) {
+func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, now time.Time) (phase.Standing, error) {
 	trust, err := h.Trust()
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func (h *Home) Standing(ctx context.Context, s perdure.Store, a *perdure.Agent, 
 		return "", err
 	}
 	is := a.Standing(trust, place, now)
-	if is == "running" { // else nobody need be at work on it
+	if is == phase.StandingRunning { // else nobody need be at work on it
 		at, err := view.AttendanceOf(ctx, s)
 		if err != nil {
 			return "", err
@@ -178,11 +178,11 @@ func (h *Home) isStore(noted string) bool {
 // Listed is one line of ls: what the index says, and what is wrong with the agent.
 type Listed struct {
 	perdure.Listing
-	Standing string      `json:"standing"`          // as Listing.Standing says, or: damaged, gone, older
-	Depth    string      `json:"depth,omitempty"`   // how much of its memory is here
-	Damaged  string      `json:"damaged,omitempty"` // why it cannot be read
-	Older    *view.Older `json:"older,omitempty"`
-	Apart    string      `json:"apart,omitempty"` // of one that nodes here do nothing for: when they will; -: never
+	Standing phase.Standing `json:"standing"`          // as Listing.Standing says, or: damaged, gone, older
+	Depth    string         `json:"depth,omitempty"`   // how much of its memory is here
+	Damaged  string         `json:"damaged,omitempty"` // why it cannot be read
+	Older    *view.Older    `json:"older,omitempty"`
+	Apart    string         `json:"apart,omitempty"` // of one that nodes here do nothing for: when they will; -: never
 	view.Sent
 
 	says string // what is wrong with it, as a server puts it
@@ -404,8 +404,8 @@ func (l *Listed) Next(now time.Time) string {
 		return "-"
 	case l.Apart != "":
 		return l.Apart
-	case l.Standing == "older" || l.Standing == "gone" || l.Standing == "damaged",
-		l.Standing == "waiting" && !l.Due.Go().After(now):
+	case l.Standing == phase.StandingOlder || l.Standing == phase.StandingGone || l.Standing == phase.StandingDamaged,
+		l.Standing == phase.StandingWaiting && !l.Due.Go().After(now):
 		return "once a person acts"
 	case l.Due == 0:
 		return "on an event"
@@ -482,14 +482,15 @@ func (h *Home) unattended(ctx context.Context, s perdure.Store, out []Listed, no
 	}
 	for i := range out {
 		l := &out[i]
-		if l.Damaged != "" || l.Older != nil || !at.Died(l.Agent) && (l.Standing != "running" || at.Held(l.Agent)) {
+		runs := l.Standing == phase.StandingRunning && !at.Held(l.Agent)
+		if l.Damaged != "" || l.Older != nil || !at.Died(l.Agent) && !runs {
 			continue
 		}
 		a, err := h.Load(ctx, s, l.Agent)
 		if err != nil {
 			continue // what is wrong with it is said elsewhere
 		}
-		if is := at.Standing("running", a, now); is != "running" {
+		if is := at.Standing(phase.StandingRunning, a, now); is != phase.StandingRunning {
 			l.Standing = is
 		}
 	}
@@ -537,7 +538,7 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 			}
 		}
 		if held != nil {
-			l.Standing, l.Waiting, l.Apart = "waiting", true, "once admitted"
+			l.Standing, l.Waiting, l.Apart = phase.StandingWaiting, true, "once admitted"
 		}
 	}
 	return nil
@@ -552,9 +553,9 @@ func needs(what string) string {
 }
 
 // said is where an agent stands, or what is wrong with it.
-func (l *Listed) said(now time.Time) string {
+func (l *Listed) said(now time.Time) phase.Standing {
 	if l.Damaged != "" {
-		return "damaged"
+		return phase.StandingDamaged
 	}
 	return l.Older.Standing(l.Listing.Standing(now))
 }

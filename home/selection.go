@@ -60,8 +60,12 @@ func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
 }
 
 // Standings are the words for how agents stand in a list.
-var Standings = []string{"ready", "running", "dormant", "waiting", "handed over", "terminated", "damaged", "older",
-	"gone"}
+var Standings = func() (words []string) {
+	for _, is := range phase.Standings() {
+		words = append(words, string(is))
+	}
+	return words
+}()
 
 // ListStanding lists the agents that a filter selects and that stand in one of some ways; none: in any.
 func ListStanding(ctx context.Context, from Agents, f perdure.Filter, ways []string) ([]Listed, error) {
@@ -77,7 +81,7 @@ func ListStanding(ctx context.Context, from Agents, f perdure.Filter, ways []str
 	limit := f.Limit
 	f.Limit = 0 // how one stands is known once it is listed
 	found, err := from.List(ctx, f)
-	found = slices.DeleteFunc(found, func(l Listed) bool { return !slices.Contains(ways, l.Standing) })
+	found = slices.DeleteFunc(found, func(l Listed) bool { return !slices.Contains(ways, string(l.Standing)) })
 	if limit > 0 {
 		found = found[:min(limit, len(found))]
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 )
 
 // Whoever says how an agent stands says the same of one that nobody is at work on any more: the list, the page about
@@ -14,7 +15,7 @@ import (
 func TestAllSayTheSameOfAnAgentWhoseNodeDied(t *testing.T) {
 	t.Parallel()
 	now, h := time.Now(), &home.Home{URL: t.TempDir()}
-	for effect, want := range map[perdure.Effect]string{perdure.Once: "waiting", perdure.Read: "ready"} {
+	for effect, want := range map[perdure.Effect]phase.Standing{perdure.Once: "waiting", perdure.Read: "ready"} {
 		within(t, h, func(ctx context.Context, s perdure.Store) error {
 			a := agentIn(ctx, t, h, s, "of-"+effect.String())
 			n, err := h.Node(ctx, s)
@@ -33,7 +34,7 @@ func TestAllSayTheSameOfAnAgentWhoseNodeDied(t *testing.T) {
 			if a, err = perdure.Load(ctx, s, a.ID()); err != nil {
 				return err
 			}
-			says := map[string]string{}
+			says := map[string]phase.Standing{}
 			if says["what MCP, A2A and told agents show"], err = h.Standing(ctx, s, a, now); err != nil {
 				return err
 			}

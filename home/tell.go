@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/seal"
 	"github.com/perdure/perdure/view"
 )
@@ -19,7 +20,7 @@ type Told struct {
 	Entry    perdure.Hash    `json:"entry"`
 	Seq      int64           `json:"seq"`
 	What     string          `json:"what"`
-	Standing string          `json:"standing"`         // empty: it cannot be said
+	Standing phase.Standing  `json:"standing"`         // empty: it cannot be said
 	Lacks    string          `json:"lacks,omitempty"`  // what is still used up of its budget, after a grant
 	About    *view.Wait      `json:"about,omitempty"`  // what was answered, whole
 	Before   bool            `json:"before,omitempty"` // it was received before, and nothing changed
@@ -99,7 +100,7 @@ func (t *Told) Called() string { return view.ShownName(cmp.Or(t.Name, t.Agent.Sh
 func (t *Told) Text() string {
 	text := fmt.Sprintf("%s (seq %d)", view.OneLine(t.What, view.ScreenText), t.Seq)
 	if t.Standing != "" {
-		text += ", now " + t.Standing
+		text += ", now " + string(t.Standing)
 	}
 	if t.Lacks != "" {
 		text += "; that is not enough yet (" + t.Lacks + ")"

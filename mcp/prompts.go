@@ -76,7 +76,7 @@ func (s *Server) about(ctx context.Context, x *sdk.RequestExtra, arg string) (st
 	}
 	row("agent", view.ShownName(v.Name)+" "+v.Agent.String())
 	row("goal", v.Intent.Goal)
-	row("standing", v.Standing)
+	row("standing", string(v.Standing))
 	row("why", v.WhyText(now))
 	row("next", v.Next)
 	row("needs", v.Needs)

@@ -20,24 +20,24 @@ type showIn struct {
 }
 
 type showOut struct {
-	Agent    string      `json:"agent" jsonschema:"its id"`
-	Name     string      `json:"name,omitempty"`
-	Goal     string      `json:"goal"`
-	Standing string      `json:"standing" jsonschema:"ready, running, dormant, waiting (for a person), handed over, older or terminated"`
-	Why      string      `json:"why,omitempty" jsonschema:"why it rests"`
-	Next     string      `json:"next" jsonschema:"what a node would do next"`
-	Due      string      `json:"due,omitempty" jsonschema:"when it is looked at next"`
-	Needs    string      `json:"needs,omitempty" jsonschema:"what a node must have to go on with it"`
-	Lacks    string      `json:"lacks,omitempty" jsonschema:"what keeps the node here from going on with it"`
-	Ended    *endedOut   `json:"ended,omitempty"`
-	Waits    []waitOut   `json:"waits" jsonschema:"what only a person can answer"`
-	Children []childOut  `json:"children,omitempty"`
-	Spent    string      `json:"spent"`
-	Owner    string      `json:"owner"`
-	Scope    string      `json:"scope"`
-	Entries  int64       `json:"entries" jsonschema:"how long its memory is"`
-	Updated  string      `json:"updated"`
-	Recent   []recentOut `json:"recent" jsonschema:"the last things said and done, oldest first"`
+	Agent    string         `json:"agent" jsonschema:"its id"`
+	Name     string         `json:"name,omitempty"`
+	Goal     string         `json:"goal"`
+	Standing phase.Standing `json:"standing" jsonschema:"ready, running, dormant, waiting (for a person), handed over, older or terminated"`
+	Why      string         `json:"why,omitempty" jsonschema:"why it rests"`
+	Next     string         `json:"next" jsonschema:"what a node would do next"`
+	Due      string         `json:"due,omitempty" jsonschema:"when it is looked at next"`
+	Needs    string         `json:"needs,omitempty" jsonschema:"what a node must have to go on with it"`
+	Lacks    string         `json:"lacks,omitempty" jsonschema:"what keeps the node here from going on with it"`
+	Ended    *endedOut      `json:"ended,omitempty"`
+	Waits    []waitOut      `json:"waits" jsonschema:"what only a person can answer"`
+	Children []childOut     `json:"children,omitempty"`
+	Spent    string         `json:"spent"`
+	Owner    string         `json:"owner"`
+	Scope    string         `json:"scope"`
+	Entries  int64          `json:"entries" jsonschema:"how long its memory is"`
+	Updated  string         `json:"updated"`
+	Recent   []recentOut    `json:"recent" jsonschema:"the last things said and done, oldest first"`
 }
 
 type endedOut struct {
@@ -83,7 +83,7 @@ func (s *Server) show(ctx context.Context, req *sdk.CallToolRequest, in showIn) 
 			return nil, nil, err
 		}
 		err = view.AwaitRest(ctx, s.Store, time.Duration(in.Wait)*time.Second,
-			func(ctx context.Context) (string, error) {
+			func(ctx context.Context) (phase.Standing, error) {
 				_, standing, err := s.standing(ctx, a.ID())
 				return standing, err
 			})
@@ -147,7 +147,7 @@ func (s *Server) shown(v *view.Summary, now time.Time) *showOut {
 }
 
 // standing is an agent, and how people see it.
-func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Agent, string, error) {
+func (s *Server) standing(ctx context.Context, id perdure.AgentID) (*perdure.Agent, phase.Standing, error) {
 	a, err := s.Desk.Load(ctx, id)
 	if err != nil {
 		return nil, "", err

@@ -12,18 +12,19 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
 // told is what came of telling an agent something.
 type told struct {
-	Agent    string `json:"agent" jsonschema:"its id"`
-	Name     string `json:"name,omitempty"`
-	Entry    string `json:"entry" jsonschema:"the entry that records it, durably"`
-	Seq      int64  `json:"seq"`
-	What     string `json:"what" jsonschema:"what was recorded"`
-	Standing string `json:"standing" jsonschema:"where the agent stands now"`
-	Before   bool   `json:"before,omitempty" jsonschema:"it was received before, and nothing changed"`
+	Agent    string         `json:"agent" jsonschema:"its id"`
+	Name     string         `json:"name,omitempty"`
+	Entry    string         `json:"entry" jsonschema:"the entry that records it, durably"`
+	Seq      int64          `json:"seq"`
+	What     string         `json:"what" jsonschema:"what was recorded"`
+	Standing phase.Standing `json:"standing" jsonschema:"where the agent stands now"`
+	Before   bool           `json:"before,omitempty" jsonschema:"it was received before, and nothing changed"`
 
 	Notes []string `json:"notes,omitempty" jsonschema:"what else to know"`
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -161,14 +162,14 @@ type listOut struct {
 }
 
 type agentLine struct {
-	Agent    string `json:"agent" jsonschema:"its id"`
-	Name     string `json:"name,omitempty"`
-	Standing string `json:"standing" jsonschema:"ready, running, dormant, waiting, terminated, or what is wrong: damaged, older"`
-	Kind     string `json:"kind,omitempty"`
-	Scope    string `json:"scope"`
-	Entries  int64  `json:"entries" jsonschema:"how long its memory is"`
-	Updated  string `json:"updated"`
-	Wrong    string `json:"wrong,omitempty" jsonschema:"what is wrong with it and what to do"`
+	Agent    string         `json:"agent" jsonschema:"its id"`
+	Name     string         `json:"name,omitempty"`
+	Standing phase.Standing `json:"standing" jsonschema:"ready, running, dormant, waiting, handed over, terminated, or what is wrong: damaged, older, gone"`
+	Kind     string         `json:"kind,omitempty"`
+	Scope    string         `json:"scope"`
+	Entries  int64          `json:"entries" jsonschema:"how long its memory is"`
+	Updated  string         `json:"updated"`
+	Wrong    string         `json:"wrong,omitempty" jsonschema:"what is wrong with it and what to do"`
 }
 
 func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*sdk.CallToolResult, *listOut, error) {

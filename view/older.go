@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 )
 
 // Older is a copy of an agent that lacks entries this home has seen of it.
@@ -17,14 +18,14 @@ type Older struct {
 }
 
 // Standing is how people see an agent that else stands as is; nil: so.
-func (o *Older) Standing(is string) string {
+func (o *Older) Standing(is phase.Standing) phase.Standing {
 	switch {
-	case o == nil || is == "terminated":
+	case o == nil || is == phase.StandingTerminated:
 		return is
 	case o.Gone:
-		return "gone"
+		return phase.StandingGone
 	}
-	return "older"
+	return phase.StandingOlder
 }
 
 // What says what is missing.

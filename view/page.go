@@ -43,7 +43,7 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 	p.row("goal", "%s", v.Intent.Goal)
 	p.bounds()
 	p.exact("", "")
-	p.exact("standing", v.Standing)
+	p.exact("standing", string(v.Standing))
 	switch {
 	case v.Older != nil && v.Ended != nil:
 		p.do("older", "", v.Older.String())

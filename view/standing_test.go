@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -45,7 +46,7 @@ func TestAllFacesSayTheSame(t *testing.T) {
 		policy perdure.Answer
 		then   func(*perdure.Node, perdure.AgentID) error
 		runs   bool
-		want   string
+		want   phase.Standing
 	}{
 		"newborn": {nil, perdure.Allow, none, false, "ready"},
 		"silent":  {nil, perdure.Allow, none, true, "dormant"},
@@ -92,7 +93,7 @@ func TestAllFacesSayTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := time.Now()
-			got := map[string]string{"agent": a.Standing(trust, perdure.Place{}, now)}
+			got := map[string]phase.Standing{"agent": a.Standing(trust, perdure.Place{}, now)}
 			line := a.Listing(now)
 			got["line"] = line.Standing(now)
 			for one, err := range s.List(ctx, perdure.Filter{}) {

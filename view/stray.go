@@ -77,13 +77,13 @@ func (at *Attendance) Strays(a *perdure.Agent, now time.Time) (found []Wait) {
 
 // Standing is where an agent stands that would stand as is if somebody were at work on it: one whose node died runs no
 // longer.
-func (at *Attendance) Standing(is string, a *perdure.Agent, now time.Time) string {
+func (at *Attendance) Standing(is phase.Standing, a *perdure.Agent, now time.Time) phase.Standing {
 	switch {
-	case is != "running":
+	case is != phase.StandingRunning:
 	case len(at.Strays(a, now)) > 0:
-		return "waiting"
+		return phase.StandingWaiting
 	case at.Unattended(a, nil, now):
-		return "ready"
+		return phase.StandingReady
 	}
 	return is
 }
@@ -92,7 +92,7 @@ func (at *Attendance) Standing(is string, a *perdure.Agent, now time.Time) strin
 func (v *Summary) Attended(at *Attendance, a *perdure.Agent, strays []Wait, now time.Time) {
 	v.Unsure = !at.Known
 	is := v.Standing
-	if v.Standing = at.Standing(is, a, now); is == "running" && len(strays) > 0 {
+	if v.Standing = at.Standing(is, a, now); is == phase.StandingRunning && len(strays) > 0 {
 		v.Person, v.Why, v.Reasons = true, StrayText(strays), nil
 	}
 }

@@ -111,7 +111,7 @@ func (v *Summary) SpentText() string {
 type Summary struct {
 	Agent    perdure.AgentID        `json:"agent"`
 	Name     string                 `json:"name,omitempty"`
-	Standing string                 `json:"standing"`
+	Standing phase.Standing         `json:"standing"`
 	State    phase.State            `json:"state"`
 	Next     string                 `json:"next"`              // what a node would do
 	Why      string                 `json:"why"`               // why it rests
@@ -194,7 +194,7 @@ func Summarize(a *perdure.Agent, t *perdure.Trust, names map[perdure.Key]string,
 			at = v.Due.Go()
 		}
 	}
-	v.Person = v.Standing == "waiting"
+	v.Person = v.Standing == phase.StandingWaiting
 	if bare, ok := perdure.Plan(a, perdure.Capabilities{Trust: t}, at).(perdure.Idle); ok && v.Ended == nil {
 		v.Needs = Capability(bare.Needs)
 	}
@@ -221,10 +221,11 @@ func (v *Summary) Seated(a *perdure.Agent, t *perdure.Trust, me perdure.Key, pla
 		v.Due, v.Person, v.Needs, v.Waits = 0, false, "", append(waits, stillHere(v.Waits)...)
 		return
 	}
-	if is := a.Standing(t, place, now); is == "waiting" { // else policy may have said more than the plan does
+	// where it does not wait, policy may have said more than the plan does
+	if is := a.Standing(t, place, now); is == phase.StandingWaiting {
 		v.Standing = is
 	}
-	if v.Person = v.Standing == "waiting"; v.Person && v.Why == "" && len(waits) > 0 {
+	if v.Person = v.Standing == phase.StandingWaiting; v.Person && v.Why == "" && len(waits) > 0 {
 		v.Why = waits[len(waits)-1].What
 	}
 	v.Waits = append(waits, v.Waits...)
@@ -242,7 +243,7 @@ func (v *Summary) Judge(p perdure.Policy, a *perdure.Agent, now time.Time) {
 		return
 	}
 	if idle, ok := perdure.Plan(a, perdure.Capabilities{All: true, Policy: p}, now).(perdure.Idle); ok {
-		v.Next, v.Why, v.Due, v.Standing = stepText(idle), Why(idle), idle.Until, "dormant"
+		v.Next, v.Why, v.Due, v.Standing = stepText(idle), Why(idle), idle.Until, phase.StandingDormant
 		v.Reasons = idle.Reasons
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
 	"github.com/perdure/perdure/view"
 )
 
@@ -133,7 +134,7 @@ func TestTheInboxNamesACommandOnlyToThoseWhoseAnswerCounts(t *testing.T) {
 func TestEveryViewAgreesWhereAnAgentStands(t *testing.T) {
 	n, id := asking(t)
 	trust := perdure.NewTrust().With(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
-	check := func(want string) {
+	check := func(want phase.Standing) {
 		t.Helper()
 		a, err := perdure.Load(t.Context(), n.Store, id)
 		if err != nil {

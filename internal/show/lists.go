@@ -32,7 +32,7 @@ func Agents(w io.Writer, found []home.Listed, now time.Time) error {
 		if l.Updated != 0 {
 			updated, after = view.Ago(l.Updated, now), l.Next(now)
 		}
-		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), l.Standing, l.Scope,
+		cells := []string{cmp.Or(view.OneLine(l.Name, 40), "-"), l.Agent.Short(), string(l.Standing), l.Scope,
 			strconv.FormatInt(l.Entries, 10), updated, after}
 		if parts {
 			cells = append(cells, l.Depth)

@@ -34,11 +34,11 @@ const DefaultName = "perdure"
 
 // errURL is what is wrong with a URL, without the URL, which may hold a password.
 var errURL = errors.New("want nats://HOST[,HOST…][/NAME][?replicas=3&monitor=URL&creds=FILE]; " +
-	"a password belongs into NATS_PASSWORD or a credentials file")
+	"a password belongs in NATS_PASSWORD or a credentials file")
 
 // errAt is what is wrong with a URL of which nobody can tell where its password ends.
 var errAt = errors.New("want the user once, before the first host, and @, /, ? and # in a password as %40, %2F, %3F " +
-	"and %23; a password belongs into NATS_PASSWORD or a credentials file")
+	"and %23; a password belongs in NATS_PASSWORD or a credentials file")
 
 // plainName is what a store may be called.
 var plainName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)

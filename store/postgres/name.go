@@ -32,7 +32,7 @@ const poolSize = 16
 
 // errURL is what is wrong with a URL, without the URL, which may hold a password.
 var errURL = errors.New(
-	"want postgres://USER@HOST/DATABASE[?schema=NAME]; a password belongs into ~/.pgpass or PGPASSWORD",
+	"want postgres://USER@HOST/DATABASE[?schema=NAME]; a password belongs in ~/.pgpass or PGPASSWORD",
 )
 
 // schemaName is what a schema may be called.
