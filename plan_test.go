@@ -404,7 +404,7 @@ func TestEveryStateIsWitnessed(t *testing.T) {
 	}
 	atWork := allowed(Execute{Tool: "x"})
 	atWork.Effect, atWork.Deadline = Once, TimeOf(epoch.Add(time.Hour))
-	for want, d := range map[string]*dag{
+	for want, d := range map[phase.Standing]*dag{
 		"ready": lineage(t, "G"), "running": lineage(t, "G -> D", says("D", atWork)),
 		"waiting":    lineage(t, "G -> D", says("D", event(Pause{}))),
 		"dormant":    lineage(t, "G -> D", says("D", allowed(Sleep{Trigger: After{Millis: 1}}))),

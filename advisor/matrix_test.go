@@ -97,6 +97,8 @@ var matrix = []row{
 		cells: uncount},
 	{name: "401 that repeats the key", turns: []wiretest.Turn{{Status: 401, Kind: "authentication_error",
 		Message: "bad key " + wiretest.Key}}, signal: perdure.Incapable, cells: uncount},
+	{name: "404 for the model", turns: []wiretest.Turn{{Status: 404, Kind: "not_found_error", Message: "model: x"}},
+		signal: perdure.Incapable, cells: uncount},
 	{name: "400 that repeats the key", turns: []wiretest.Turn{{Status: 400, Kind: "invalid_request_error",
 		Message: "odd " + wiretest.Key}}, signal: perdure.Failed, cells: uncount},
 	{name: "silence", turns: []wiretest.Turn{{Hang: true}}, signal: perdure.TimedOut, cells: uncount},

@@ -265,6 +265,11 @@ func (c Complaint) Failure(of Party) *advisor.Failure {
 	case http.StatusUnauthorized, http.StatusForbidden: // providers repeat parts of the key here
 		// asking again with the same key leads nowhere, though another node may have another
 		f.Signal, f.Note = perdure.Incapable, fmt.Sprintf("%s answered %d: %s", of.who, c.Status, of.keyRefused())
+	case http.StatusNotFound:
+		if kind := strings.ToLower(c.Kind); strings.Contains(kind, "not_found") || strings.Contains(kind, "notfound") {
+			f.Signal = perdure.Incapable
+			f.Note += "; is the name of the model right?"
+		}
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		f.Overflow = c.overflow()
 	}

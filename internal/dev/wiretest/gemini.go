@@ -56,8 +56,8 @@ func geminiCheck(body map[string]any) error {
 }
 
 func geminiError(t *Turn) any {
-	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED",
-		500: "INTERNAL", 503: "UNAVAILABLE"}[t.Status]
+	status := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND",
+		429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}[t.Status]
 	e := m{"code": t.Status, "message": t.Message, "status": status}
 	if t.Kind == Overflow {
 		e["message"] = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
