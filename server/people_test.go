@@ -400,3 +400,60 @@ func TestWordsOfProgramsTaintHoweverTheyAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// Where somebody may approve does not say that they may elsewhere: neither prepare an answer, for whomever, nor hand
+// one in.
+func TestAnswersAreTakenFromThoseWhoMayApproveThere(t *testing.T) {
+	w := newWorld(t)
+	id, digest := w.asking()
+	_, ana := w.person("ana")
+	ballot := home.Ballot{Digest: digest.String(), Approve: true}
+	visitor := func(scope string) *home.Visitor {
+		bob, err := perdure.GenerateSigner("bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for right, scope := range map[perdure.Right]string{
+			perdure.MayAuthor: perdure.AnyScope, perdure.MayApprove: scope,
+		} {
+			who := perdure.Trustee{Key: bob.Key(), Name: "bob", Rights: right, Scope: scope}
+			if err := w.home.AddTrust(who); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := w.home.Peer(bob.Key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Person = ana
+		return v
+	}
+	here, elsewhere := visitor(perdure.AnyScope), visitor("acme/ops")
+	if _, _, err := w.desk.Prepare(t.Context(), elsewhere, id.String(), ana.Key(), "ana",
+		ballot); home.KindOf(err) != home.KindDenied {
+		t.Errorf("an answer is prepared for who may not approve there: %v", err)
+	}
+	unsigned, _, err := w.desk.Prepare(t.Context(), here, id.String(), ana.Key(), "ana", ballot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := ana.SignVote(unsigned, id, perdure.Approval{Digest: digest, Approve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.desk.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, votable := w.desk.Votable(elsewhere, a, digest, true)
+	_, _, vote := w.desk.Vote(t.Context(), elsewhere, id.String(), ballot)
+	_, _, take := w.desk.Take(t.Context(), elsewhere, id.String(), signed)
+	for what, err := range map[string]error{"asked about": votable, "given": vote, "handed in": take} {
+		if home.KindOf(err) != home.KindDenied {
+			t.Errorf("an answer is %s by who may not approve there: %v", what, err)
+		}
+	}
+	if _, _, err := w.desk.Take(t.Context(), here, id.String(), signed); err != nil {
+		t.Errorf("an answer of who may approve there is refused: %v", err)
+	}
+}
