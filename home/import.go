@@ -162,32 +162,27 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 	return a, nil
 }
 
-// noteClosed tells of the questions that nobody is asked any more, as an agent that was here up to the heads held has
-// ended in a copy.
+// noteClosed tells of the questions that were open when an agent that was here had the head held, and that nobody is
+// asked any more, as it has ended in a copy.
 func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent, held []perdure.Hash) {
-	over := a.Fold().Ended
-	if over == nil || len(held) == 0 {
+	trust, err := h.Trust()
+	if err != nil || len(held) != 1 || trust.Ended(a) == nil {
 		return
 	}
-	for _, head := range held {
-		e, err := a.Find(ctx, s, head)
-		if err != nil || head == over.Entry || e != nil && slices.Contains(e.Parents, over.Entry) {
-			return // it had ended here
-		}
-	}
-	end, err := a.Find(ctx, s, over.Entry)
-	if end == nil || err != nil {
+	head, err := a.Find(ctx, s, held[0])
+	if head == nil || err != nil {
 		return // whoever looks at it is told
 	}
-	told, err := view.NarrateBefore(ctx, s, end)
-	if err != nil {
+	was, err := trust.LoadAt(ctx, s, a, head)
+	if err != nil || trust.Ended(was) != nil {
 		return
 	}
-	line := told.Line(end)
-	for _, q := range line.Closed {
-		h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)",
-			view.Called(a), view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(),
-			view.Callable(a))
+	for _, q := range was.Fold().Asks {
+		if q.Verdict.Expires == 0 || q.Verdict.Expires.Go().After(time.Now()) {
+			h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)",
+				view.Called(a), view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(),
+				view.Callable(a))
+		}
 	}
 }
 

@@ -77,15 +77,23 @@ const longestID = 1 << 10
 
 // The id of a message at its begin or at its end, with nothing but other texts of the message itself between: what
 // stands in its params cannot be taken for it.
-const idText = `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
+const (
+	oneID  = `-?\d+|"[^"\\]*"`
+	idText = `"id"\s*:\s*(` + oneID + `)\s*`
+)
 
 var (
-	idFirst = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*` + idText + `,`)
-	idLast  = regexp.MustCompile(`[}\]"]\s*,\s*` + idText + `(?:,\s*"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*)*\}\s*$`)
+	// requests are what an answer is waited for: a name of the method stands first, or behind short texts.
+	requests = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:` + oneID + `)\s*,\s*)*"method"\s*:`)
+	idFirst  = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*` + idText + `,`)
+	idLast   = regexp.MustCompile(`[}\]"]\s*,\s*` + idText + `(?:,\s*"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*)*\}\s*$`)
 )
 
 // idOfLong is the id of a message of which only the two ends are looked at; null, if neither shows it.
 func idOfLong(first, last []byte) []byte {
+	if !requests.Match(first[:min(len(first), longestID)]) {
+		return nil
+	}
 	if m := idFirst.FindSubmatch(first[:min(len(first), longestID)]); m != nil {
 		return m[1]
 	}
@@ -140,15 +148,19 @@ func refusal(text []byte) string {
 // idOf is the id of what could be a request, so that whoever waits for its answer gets one; nil, if it has none.
 func idOf(text []byte) []byte {
 	var m struct {
-		ID json.RawMessage `json:"id"`
+		ID                    json.RawMessage `json:"id"`
+		Method, Result, Error json.RawMessage
 	}
 	if json.Unmarshal(text, &m) != nil || !idAlone.Match(m.ID) {
+		return nil
+	}
+	if m.Method == nil && (m.Result != nil || m.Error != nil) { // the id is that of a request of ours
 		return nil
 	}
 	return m.ID
 }
 
-var idAlone = regexp.MustCompile(`^(-?\d+|"[^"\\]*")$`)
+var idAlone = regexp.MustCompile(`^(` + oneID + `)$`)
 
 // refuse is an answer that says what is wrong with a message. Where the id of the message is not known, it is null.
 func refuse(id []byte, code int, message string) string {

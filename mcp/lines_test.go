@@ -28,6 +28,10 @@ func TestAMalformedLineDoesNotEndTheServer(t *testing.T) {
 				`"id":8,"error":{"code":-32600`},
 			{`{"method":"ping","params":{"name":"` + long + `","id":5}}`, `"id":null,"error":{"code":-32600`},
 			{`{"method":"ping","params":{"name":"` + long + `,\"id\":5}"}}`, `"id":null,"error":{"code":-32600`},
+			// the id of an answer is that of a request of the server
+			{`{"jsonrpc":"2.0","id":3,"result":{"name":"\ud800"}}`, `"id":null,"error":{"code":-32700`},
+			{`{"jsonrpc":"2.0","id":3,"result":{"name":"` + long + `"}}`, `"id":null,"error":{"code":-32600`},
+			{`{"result":{"name":"` + long + `"},"jsonrpc":"2.0","id":3}`, `"id":null,"error":{"code":-32600`},
 			{`{"hello": 1}`, "-32600"},
 			{`[]`, "-32600"},
 			{`[1]`, "-32600"},

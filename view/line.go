@@ -125,7 +125,6 @@ type Line struct {
 	Signal perdure.Signal `json:"signal,omitempty"`
 	Parent []perdure.Hash `json:"parents,omitempty"`
 	Body   perdure.Body   `json:"body,omitempty"`
-	Closed []Closed       `json:"closed,omitempty"` // the questions it leaves open, if it ends the agent
 	Trace  trace.ID       `json:"trace,omitzero"`
 
 	By     string         `json:"-"` // who voted, as Call has it
@@ -202,7 +201,6 @@ func (l *Line) Call(voices Voices) {
 	default:
 		l.What = EventText(&ev)
 	}
-	l.What += closedText(l.Closed)
 }
 
 // narrator turns entries into lines. It is shown every entry of a memory, parents first, since an outcome names only
@@ -212,20 +210,13 @@ type narrator struct {
 	recent   []perdure.Hash // the keys of proposed, oldest first
 	decided  map[perdure.Hash]perdure.Action
 	asked    []perdure.Hash // the keys of decided that nothing need come of, oldest first
-	// questions are those of them that wait for an answer, or for what was approved to be done; votes are of whom.
-	questions map[perdure.Hash]perdure.Time
-	votes     map[perdure.Hash]perdure.Hash
 }
-
-// maxVotes bounds the answers that a narrator remembers: a question may get as many as there are keys.
-const maxVotes = 1 << 12
 
 // maxProposed is how many advices a narrator remembers: a decision answers a recent one, and a memory may be long.
 const maxProposed = 256
 
 func newNarrator() *narrator {
-	return &narrator{proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]perdure.Action{},
-		questions: map[perdure.Hash]perdure.Time{}, votes: map[perdure.Hash]perdure.Hash{}}
+	return &narrator{proposed: map[perdure.Hash][]perdure.Action{}, decided: map[perdure.Hash]perdure.Action{}}
 }
 
 // narratorAfter is a narrator that goes on after a snapshot: it knows what was proposed and what was under way then.
@@ -239,10 +230,7 @@ func narratorAfter(snapshot *perdure.Entry) *narrator {
 		n.decided[o.Decision] = o.Action
 	}
 	for _, q := range s.Fold.Asks {
-		n.ask(q.Decision, &q.Verdict, q.Action)
-		for _, v := range q.Votes {
-			n.vote(v.Event, &perdure.Approval{Decision: q.Decision, Approve: v.Approve})
-		}
+		n.decided[q.Decision] = q.Action
 	}
 	return n
 }
@@ -265,64 +253,14 @@ func (n *narrator) decide(decision perdure.Hash, d *perdure.Decision, act perdur
 			return
 		}
 	}
-	if d.Verdict.Answer == perdure.Ask {
-		n.ask(decision, &d.Verdict, act)
+	if d.Verdict.Answer != perdure.Ask {
+		return
 	}
-}
-
-// ask remembers a question.
-func (n *narrator) ask(decision perdure.Hash, v *perdure.Verdict, act perdure.Action) {
-	n.decided[decision], n.questions[decision] = act, v.Expires
+	n.decided[decision] = act
 	if n.asked = append(n.asked, decision); len(n.asked) > maxProposed {
 		delete(n.decided, n.asked[0])
-		delete(n.questions, n.asked[0])
 		n.asked = n.asked[1:]
 	}
-}
-
-// vote remembers an answer. After a refusal nothing more comes of the question.
-func (n *narrator) vote(event perdure.Hash, v *perdure.Approval) {
-	if _, open := n.questions[v.Decision]; !open {
-		return
-	}
-	if !v.Approve {
-		delete(n.questions, v.Decision)
-		return
-	}
-	if len(n.votes) >= maxVotes {
-		clear(n.votes)
-	}
-	n.votes[event] = v.Decision
-}
-
-// Closed is a question that an agent leaves open as it ends: nobody is asked it any more, and what was approved of it
-// is not done.
-type Closed struct {
-	Decision perdure.Hash   `json:"decision"`
-	Action   perdure.Action `json:"-"`
-}
-
-// closedText says what an end closes.
-func closedText(all []Closed) string {
-	text := ""
-	for _, q := range all {
-		text += "; with it went the question " + q.Decision.Short() + ": may it? " + ActionText(q.Action)
-	}
-	return text
-}
-
-// end is what an entry leaves open, if it ends the agent.
-func (n *narrator) end(l *Line, verdict *perdure.Verdict) (all []Closed) {
-	if _, ends := l.Act.(perdure.End); verdict != nil && (!ends || verdict.Answer != perdure.Allow) {
-		return nil
-	}
-	for _, of := range n.asked { // as they were asked
-		if expires, open := n.questions[of]; open && (expires == 0 || l.Time < expires) {
-			all = append(all, Closed{of, n.decided[of]})
-		}
-	}
-	clear(n.questions)
-	return all
 }
 
 // line is what an entry says.
@@ -344,11 +282,6 @@ func (n *narrator) line(e *perdure.Entry) Line {
 		}
 		n.decide(e.Name, &b, act)
 		l.What, l.Tool, l.Act = decisionText(&b, act), toolName(act), act
-		for _, v := range b.Approvals {
-			delete(n.questions, n.votes[v])
-			delete(n.votes, v)
-		}
-		l.Closed = n.end(&l, &b.Verdict)
 	case perdure.Outcome:
 		act := n.decided[b.Decision]
 		delete(n.decided, b.Decision)
@@ -362,9 +295,6 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			l.What = eventText(&b, l.Act)
 		case perdure.Approval:
 			l.Act = n.decided[s.Decision]
-			n.vote(e.Name, &s)
-		case perdure.Cancel:
-			l.Closed = n.end(&l, nil)
 		case perdure.Doubt:
 			l.Act = n.decided[s.Decision]
 			l.Tool = toolName(l.Act)
@@ -374,7 +304,6 @@ func (n *narrator) line(e *perdure.Entry) Line {
 	case perdure.Snapshot:
 		l.What = "the fold of " + Several(b.Fold.Count, "entry")
 	}
-	l.What += closedText(l.Closed)
 	return l
 }
 

@@ -238,9 +238,7 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	d.sees("> ")
 	d.types("go\n")
 	d.sees("- calls shell")
-	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
-		time.Sleep(10 * time.Millisecond) // what has not begun is not in doubt
-	}
+	appears(t, begun) // what has not begun is not in doubt
 	d.types(ctrlC)
 	d.sees("in-doubt  did it happen? shell")
 	d.sees("exec sleep 600")
@@ -261,6 +259,17 @@ func TestEffectInDoubtIsSettledInPlace(t *testing.T) {
 	d.sees("| so it came to failed")
 	d.types(ctrlD)
 	d.gone(exitOK)
+}
+
+// appears waits until there is a file.
+func appears(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	t.Fatalf("there is no %s after two minutes", path)
 }
 
 // A server that goes on with a call after Ctrl-C keeps it from being settled, in the chat, too, until it has answered.
@@ -300,9 +309,7 @@ done
 	d.sees("> ")
 	d.types("go\n")
 	d.sees("- calls n.write")
-	for _, err := os.Stat(release + ".begun"); err != nil; _, err = os.Stat(release + ".begun") {
-		time.Sleep(10 * time.Millisecond) // what has not begun is not in doubt
-	}
+	appears(t, release+".begun")
 	d.types(ctrlC)
 	d.sees("did it happen? happened, not (not: WHY), or leave: ")
 	d.types("not\n")
