@@ -168,10 +168,6 @@ func parseFile(f File) ([]*rule, error) {
 		return nil, &Fault{File: f.Name, Line: 1, Column: 1,
 			What: fmt.Sprintf("%d bytes: want at most %d", len(f.Text), maxText)}
 	}
-	if line := tooNested(f.Text); line > 0 {
-		return nil, &Fault{File: f.Name, Line: line, Column: 1,
-			What: fmt.Sprintf("brackets nest deeper than %d", maxNesting)}
-	}
 	if fault := tooMuch(f); fault != nil {
 		return nil, fault
 	}
@@ -229,25 +225,6 @@ func newRule(p *cedar.Policy) (r *rule, wrong []string) {
 	args, errs := checkPolicy(tree)
 	r.tree, r.args, r.likes = tree, args, likesOf(tree)
 	return r, append(wrong, plainly(errs)...)
-}
-
-// tooNested is the line on which brackets nest too deep, or 0. Those within strings count too: nobody writes that many.
-func tooNested(text []byte) int {
-	line, depth := 1, 0
-	for _, c := range text {
-		switch c {
-		case '\n':
-			line++
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth = max(depth-1, 0)
-		}
-		if depth > maxNesting {
-			return line
-		}
-	}
-	return 0
 }
 
 func countNodes(p *ast.Policy) int {

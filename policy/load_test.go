@@ -69,7 +69,7 @@ func TestWrongPoliciesAreRefusedAtTheirPlace(t *testing.T) {
 			"@id(\"x\") forbid (principal, action == Action::\"sleep\", resource) when { context.args has n };",
 			"rule x: "},
 		{"too nested", head + strings.Repeat("(", 100_000) + "true" + strings.Repeat(")", 100_000) + " };",
-			"test.cedar:3:1: brackets nest deeper than 64"},
+			"test.cedar:3:1: rule x: brackets nest deeper than 64"},
 		{"too long", head + strings.Repeat("context.tainted && ", 5000) + "true };", "split it into several rules"},
 		{"too long a pattern", head + "context.args has p && context.args.p like \"*" + strings.Repeat("a", 50<<10) +
 			"\" };", "test.cedar:3:1: rule x: a text in quotes of more than 4096 bytes"},

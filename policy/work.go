@@ -139,60 +139,76 @@ func (v *value) longest() int {
 var idBefore = regexp.MustCompile(`@id\s*\(\s*"([^"]*)"\s*\)`)
 
 // longPath is more names than freePath with dots between them.
-var longPath = regexp.MustCompile(fmt.Sprintf(`\w+(?:%[1]s\.%[1]s\w+){%[2]d,}`, `(?:\s|//[^\n]*\n)*`, freePath))
+var longPath = regexp.MustCompile(fmt.Sprintf(`\w+(?:\s*\.\s*\w+){%d,}`, freePath))
+
+// noCode is a text in quotes or a comment, as Cedar reads them.
+var noCode = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|$)`)
+
+// codeOf is a text with blanks for its comments, and with quotes for its texts in quotes. Lines stay as they are. Long
+// is where the first text in quotes of more than maxQuoted bytes begins, or -1.
+func codeOf(text []byte) (code []byte, long int) {
+	code, long = bytes.Clone(text), -1
+	for _, at := range noCode.FindAllIndex(text, -1) {
+		with := byte(' ')
+		if text[at[0]] == '"' {
+			with = '"'
+			if long < 0 && at[1]-at[0] > maxQuoted+len(`""`) {
+				long = at[0]
+			}
+		}
+		for i := at[0]; i < at[1]; i++ {
+			if code[i] != '\n' {
+				code[i] = with
+			}
+		}
+	}
+	return code, long
+}
 
 // tooMuch is the fault of a file that is not to be parsed: Cedar compares what is constant while it reads a rule, texts
 // with patterns and each part of a list with all others. Of `has a.b.c` it makes a test for each of a, a.b and a.b.c,
-// so that a path costs the square of its length.
+// so that a path costs the square of its length. The parser of Cedar descends into each bracket within brackets.
 func tooMuch(f File) *Fault {
+	code, long := codeOf(f.Text)
+	if long >= 0 {
+		return f.faultAt(long, fmt.Sprintf("a text in quotes of more than %d bytes", maxQuoted))
+	}
 	paths := 0
-	for _, at := range longPath.FindAllIndex(f.Text, -1) {
-		n := 1 + bytes.Count(f.Text[at[0]:at[1]], []byte("."))
-		line := func() int { return 1 + bytes.Count(f.Text[:at[0]], []byte("\n")) }
+	for _, at := range longPath.FindAllIndex(code, -1) {
+		n := 1 + bytes.Count(code[at[0]:at[1]], []byte("."))
 		if n > maxDepth+2 { // as many as arguments have, with the two before them: context.args
-			return f.faultAt(at[0], line(), fmt.Sprintf("a path of more than %d names", maxDepth+2))
+			return f.faultAt(at[0], fmt.Sprintf("a path of more than %d names", maxDepth+2))
 		}
-		if at[0] == 0 || f.Text[at[0]-1] != '"' { // else it is a text, such as the name of a host
-			paths += n * n
-		}
-		if paths > maxPaths {
-			return f.faultAt(at[0], line(), fmt.Sprintf("more paths of more than %d names than a file may have: their "+
+		if paths += n * n; paths > maxPaths {
+			return f.faultAt(at[0], fmt.Sprintf("more paths of more than %d names than a file may have: their "+
 				"lengths squared come to more than %d", freePath, maxPaths))
 		}
 	}
-	quote, line, began, parts := -1, 1, 1, 0 // where a text in quotes begins, if there is one, and its line
-	for i := 0; i < len(f.Text); i++ {
-		switch c := f.Text[i]; {
-		case c == '\n':
-			line++
-		case quote >= 0 && c == '\\':
-			i++
-		case quote >= 0 && c == '"':
-			quote = -1
-		case quote >= 0:
-		case c == '"':
-			quote, began = i, line
-		case c == '/' && i+1 < len(f.Text) && f.Text[i+1] == '/':
-			for i+1 < len(f.Text) && f.Text[i+1] != '\n' {
-				i++
-			}
-		case c == ';':
+	depth, parts := 0, 0
+	for i, c := range code {
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		case ';':
 			parts = 0
-		case c == ',':
+		case ',':
 			parts++
 		}
 		switch {
-		case quote >= 0 && i-quote > maxQuoted:
-			return f.faultAt(quote, began, fmt.Sprintf("a text in quotes of more than %d bytes", maxQuoted))
+		case depth > maxNesting:
+			return f.faultAt(i, fmt.Sprintf("brackets nest deeper than %d", maxNesting))
 		case parts > maxNodes+maxNesting: // what is within maxNodes has no more, with the actions it is about
-			return f.faultAt(i, line, fmt.Sprintf("more than %d parts; split it into several rules", maxNodes))
+			return f.faultAt(i, fmt.Sprintf("more than %d parts; split it into several rules", maxNodes))
 		}
 	}
 	return nil
 }
 
 // faultAt is something wrong with a rule that was not parsed.
-func (f *File) faultAt(offset, line int, what string) *Fault {
+func (f *File) faultAt(offset int, what string) *Fault {
+	line := 1 + bytes.Count(f.Text[:offset], []byte("\n"))
 	fault := &Fault{File: f.Name, Line: line, Column: 1, What: what}
 	if ids := idBefore.FindAllSubmatch(f.Text[:offset], -1); len(ids) > 0 {
 		fault.Rule = string(ids[len(ids)-1][1])

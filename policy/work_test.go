@@ -113,6 +113,24 @@ func TestLongPathsAreNotParsed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "squared") || !strings.Contains(err.Error(), "rule r56") {
 		t.Errorf("many: %v, want a fault that names the rule and says why", err)
 	}
+	// what stands in a comment hides no path, and no bracket
+	for name, rule := range map[string]string{
+		"behind a quote":  "context has //\"x.\n" + strings.Repeat("a.", 31) + "a",
+		"between":         "context has /* \" */ " + strings.Repeat("a.", 31) + "a",
+		"within brackets": strings.Repeat("( //)\n", 65) + "true" + strings.Repeat(")", 65),
+	} {
+		file := strings.Repeat("forbid (principal, action, resource) when { "+rule+" };\n", 65)
+		_, err := policy.Parse(policy.File{Name: "p.cedar", Text: []byte(file)})
+		if err == nil || !strings.Contains(err.Error(), "squared") && !strings.Contains(err.Error(), "nest deeper") {
+			t.Errorf("%s: %v, want a fault that says why", name, err)
+		}
+	}
+	parse(t, allText+`@id("comment") forbid (principal, action == Action::"execute", resource)
+when { context.args has /* `+strings.Repeat(". ", 40)+`*/ host && // `+strings.Repeat("a.", 40)+`
+context.args.host == "`+strings.Repeat("a.", 40)+`((" };`)
+	urls := strings.Repeat(`"https://one.two.three.four.example.com/", `, 1900)
+	parse(t, allText+`@id("urls") forbid (principal, action == Action::"execute", resource)
+when { context.args has url && [`+urls+`"x"].contains(context.args.url) };`)
 	hosts := strings.Repeat(`"one.two.three.four.example.com", `, 1900)
 	parse(t, allText+`@id("hosts") forbid (principal, action == Action::"execute", resource)
 when { context.args has host && [`+hosts+`"x"].contains(context.args.host) };`)
