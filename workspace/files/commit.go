@@ -1,10 +1,12 @@
 package files
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -103,11 +105,7 @@ func (g *repository) commit(ctx context.Context, s *syncing, message func(gone [
 	if err != nil {
 		return "", err
 	}
-	made, err := g.write(ctx, tree, head, message(gone))
-	if err == nil {
-		err = g.index(ctx, nil, changed) // the index that people see has it, too
-	}
-	return made, err
+	return g.write(ctx, tree, head, message(gone), func() error { return g.index(ctx, nil, changed) })
 }
 
 // gone are the files of memory that were at a commit, and are not in a tree.
@@ -253,8 +251,8 @@ func (g *repository) index(ctx context.Context, env []string, lines string) erro
 	return errors.Join(err, os.Remove(empty))
 }
 
-// write makes a commit of a tree.
-func (g *repository) write(ctx context.Context, tree, head, message string) (string, error) {
+// write makes a commit of a tree, and moves HEAD to it. Show puts it into the index that people see.
+func (g *repository) write(ctx context.Context, tree, head, message string, show func() error) (string, error) {
 	var env []string
 	if _, err := g.git(ctx, "var", "GIT_COMMITTER_IDENT"); err != nil {
 		for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -274,10 +272,45 @@ func (g *repository) write(ctx context.Context, tree, head, message string) (str
 		old = strings.Repeat("0", len(made))
 	}
 	subject, _, _ := strings.Cut(message, "\n")
-	if _, err := g.run(ctx, "", env, "update-ref", "-m", "perdure files: "+subject, "HEAD", made, old); err != nil {
+	if err := g.move(ctx, env, "perdure files: "+subject, made, old, show); err != nil {
 		return "", err
 	}
 	return g.git(ctx, "rev-parse", "--short", made)
+}
+
+// move moves HEAD from one commit to another. Before it does, and while git keeps everybody else from moving it, it
+// calls show. An index that is behind HEAD, because this process was killed, would have the next commit of a person
+// take documents back; one that is ahead does no harm.
+func (g *repository) move(ctx context.Context, env []string, why, to, from string, show func() error) error {
+	c := g.command(context.WithoutCancel(ctx), env, "update-ref", "-m", why, "--stdin") // killed, it leaves locks
+	var beside bytes.Buffer
+	c.Stderr = &beside
+	steps, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	answers, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return errors.Join(err, steps.Close())
+	}
+	_, err = fmt.Fprintf(steps, "start\nupdate HEAD %s %s\nprepare\n", to, from)
+	ready := false
+	for lines := bufio.NewScanner(answers); !ready && lines.Scan(); {
+		ready = lines.Text() == "prepare: ok"
+	}
+	if ready && err == nil {
+		if err = show(); err == nil {
+			_, err = io.WriteString(steps, "commit\n") // without that, nothing is moved
+		}
+	}
+	_ = steps.Close() // if it has ended, it says why
+	if failed := c.Wait(); failed != nil {
+		return fmt.Errorf("git update-ref: %w: %s", failed, view.OneLine(beside.String(), maxLine))
+	}
+	return err
 }
 
 // maxTold is how many lines of each sort a message has.

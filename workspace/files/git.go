@@ -39,16 +39,8 @@ var fetchesNothing = []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT
 
 // run runs git in the folder, and returns what it prints.
 func (g *repository) run(ctx context.Context, in string, env []string, args ...string) (string, error) {
-	c := exec.CommandContext(ctx, "git", append(slices.Clip(runsNothing), args...)...)
-	c.Dir, c.Stdin = g.dir, strings.NewReader(in)
-	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
-		for _, name := range []string{"DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "OBJECT_DIRECTORY"} {
-			if strings.HasPrefix(s, "GIT_"+name+"=") {
-				return true // of a git that runs us
-			}
-		}
-		return false
-	}), slices.Concat(fetchesNothing, env)...)
+	c := g.command(ctx, env, args...)
+	c.Stdin = strings.NewReader(in)
 	var out, beside bytes.Buffer
 	c.Stdout, c.Stderr = &out, &beside
 	if err := c.Run(); err != nil {
@@ -58,6 +50,21 @@ func (g *repository) run(ctx context.Context, in string, env []string, args ...s
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, view.OneLine(beside.String(), maxLine))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// command is git in the folder.
+func (g *repository) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "git", append(slices.Clip(runsNothing), args...)...)
+	c.Dir = g.dir
+	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
+		for _, name := range []string{"DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "OBJECT_DIRECTORY"} {
+			if strings.HasPrefix(s, "GIT_"+name+"=") {
+				return true // of a git that runs us
+			}
+		}
+		return false
+	}), slices.Concat(fetchesNothing, env)...)
+	return c
 }
 
 func (g *repository) git(ctx context.Context, args ...string) (string, error) {
