@@ -87,7 +87,10 @@ func (d hookDesk) Begin(ctx context.Context, h *webhook.Hook, name string) (*per
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := d.Node.Load(ctx, id) // whether the hook may, in the scope it is in by now, Tell and Vote ask
+	a, err := d.Node.Load(ctx, id)
+	if err == nil && !v.Sees(a.Fold().Charter.Scope) {
+		err = missing(name)
+	}
 	if err != nil {
 		done()
 		return nil, nil, err
