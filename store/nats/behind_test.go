@@ -3,6 +3,8 @@ package nats
 import (
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/internal/enginetest"
 )
 
 // TestAServerThatIsBehindIsAskedAgain has a stream be unknown for a moment, as it is to one that has just come to lead
@@ -34,5 +36,25 @@ func TestAServerThatIsBehindIsAskedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestAnOlderListingReplacesNoNewerOne lists an agent by a process that has not seen what others added and listed.
+func TestAnOlderListingReplacesNoNewerOne(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	other := open(t, urlAt(serverEnv, t.Name()), Options{})
+	w := enginetest.NewWriter(t, s)
+	before := w.Agent
+	if err := w.Write(t.Context(), t, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Index(t.Context(), w.Agent.Heads(), w.Agent.Listing(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Index(t.Context(), before.Heads(), before.Listing(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := other.listing(t.Context(), w.Agent.ID()); err != nil || l.Entries != 2 || l.Behind {
+		t.Errorf("it is listed as %+v, %v, want 2 entries", l, err)
 	}
 }

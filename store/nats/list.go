@@ -157,22 +157,17 @@ func (s *Store) Index(ctx context.Context, heads []perdure.Hash, l perdure.Listi
 	return s.wrote("index", l.Agent, s.list(ctx, heads, l, false))
 }
 
-// list records a listing as folded at heads, one of fewer entries only when forced to, or
-// if these are the heads there are.
+// list records a listing as folded at heads, one of fewer entries only when forced to, or if these are the heads there
+// are.
 func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listing, force bool) error {
 	if err := s.writable(ctx); err != nil {
 		return err
 	}
-	tip, err := s.known(ctx, l.Agent)
-	if err != nil {
-		return err
-	}
-	force = force || sameHeads(tip, heads)
-	b, err := json.Marshal(placedAt(tip, heads, l))
-	if err != nil {
-		return err
-	}
 	for {
+		tip, err := s.known(ctx, l.Agent)
+		if err != nil {
+			return err
+		}
 		m, err := s.get(ctx, s.streams.list, query{Last: s.streams.lists(l.Agent)})
 		if err != nil {
 			return err
@@ -180,10 +175,15 @@ func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listin
 		expected := uint64(0)
 		if m != nil {
 			expected = m.Seq
-			if old, good := listingOf(l.Agent, m.Data); good && !force && old.Entries > l.Entries ||
-				bytes.Equal(m.Data, b) {
-				return nil
+			if old, good := listingOf(l.Agent, m.Data); good && !force && old.Entries > l.Entries {
+				if tip, err = s.held(ctx, l.Agent); err != nil || !sameHeads(tip, heads) {
+					return err
+				}
 			}
+		}
+		b, err := json.Marshal(placedAt(tip, heads, l))
+		if err != nil || m != nil && bytes.Equal(m.Data, b) {
+			return err
 		}
 		if _, err = s.store(ctx, s.streams.lists(l.Agent), b, expected); !errors.Is(err, errMoved) {
 			return err
