@@ -32,6 +32,43 @@ type Healable interface {
 	perdure.Healer
 }
 
+// HealsTheEnd damages the end of a memory that a node had released: the rest is kept, and Heal says once that there was
+// more.
+func HealsTheEnd(t *testing.T, s interface {
+	Healable
+	perdure.Claimer
+}, damage func(id perdure.AgentID) error) {
+	t.Helper()
+	w, good := Grown(t, s)
+	id, node := w.Agent.ID(), w.Key()
+	c, err := s.Claim(t.Context(), id, node, perdure.MaxLease)
+	if err == nil {
+		err = s.Release(t.Context(), c, w.Agent.Heads(), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := damage(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.Claim(t.Context(), id, node, perdure.MaxLease); err != nil { // as who repairs it does
+		t.Logf("claim of an agent whose end is damaged: %v", err)
+	}
+	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != 5 || got.Aside != 0 || !got.Short {
+		t.Fatalf("heal of a damaged end: %+v, %v, want 5 entries and that there were more", got, err)
+	}
+	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != 5 || got.Short {
+		t.Fatalf("heal of what was healed: %+v, %v, want 5 entries and nothing to say", got, err)
+	}
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Fatalf("ailing after all: %v, %v", ill, err)
+	}
+	if got, err := s.Heal(t.Context(), id, good); err != nil || got.Entries != 6 || got.Short {
+		t.Fatalf("heal with a copy: %+v, %v", got, err)
+	}
+	w.Kept(t, s)
+}
+
 // Heals damages the fourth entry of a memory: it is refused with an error that wraps want, what leads back to genesis
 // can be kept, the rest lies aside, and a good copy brings all of it back.
 func Heals(t *testing.T, s Healable, damage func(id perdure.AgentID) error, want error) {

@@ -17,7 +17,7 @@ type record struct {
 	Node  perdure.Key  `json:"node,omitzero"` // zero: nobody is
 	Fence int64        `json:"fence"`
 	Until perdure.Time `json:"until,omitzero"`
-	At    uint64       `json:"at,omitempty"` // the last commit that whoever released it had seen
+	At    uint64       `json:"at,omitempty"` // the last commit that whoever released it last had seen
 	Due   perdure.Time `json:"due,omitzero"` // and when to look if none came since; zero: only on an event
 }
 
@@ -109,7 +109,8 @@ func (s *Store) Claim(ctx context.Context, id perdure.AgentID, node perdure.Key,
 				return fmt.Errorf("%w: node %s holds it until %s", perdure.ErrConflict, r.Node.Short(), r.Until)
 			}
 			c = perdure.Claim{Agent: id, Node: node, Fence: max(r.Fence+1, int64(perdure.TimeOf(now)))}
-			*r = record{Node: node, Fence: c.Fence, Until: perdure.TimeOf(now.Add(min(lease, perdure.MaxLease)))}
+			*r = record{Node: node, Fence: c.Fence, Until: perdure.TimeOf(now.Add(min(lease, perdure.MaxLease))),
+				At: r.At}
 			return nil
 		})
 	}

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,7 +57,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if found.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
-	out.Short = len(good) == 0 && found.count > out.Entries
+	out.Short = len(good) == 0 && (found.short || found.count > out.Entries)
 	if err := s.setAside(ctx, id, rest); err != nil {
 		return out, err
 	}
@@ -85,11 +86,35 @@ type salvaged struct {
 	faults  int
 	last    uint64 // its last message, whatever is in it
 	count   int64  // how many entries the last that can be read says there are
+	short   bool   // its end is lost
 	depth   perdure.Depth
+}
+
+// vouched is the last commit that the claim or the listing of an agent names.
+func (s *Store) vouched(ctx context.Context, id perdure.AgentID) (uint64, error) {
+	var r record
+	var l placed
+	m, err := s.get(ctx, s.streams.claim, query{Last: s.streams.claims(id)})
+	if err == nil && m != nil && json.Unmarshal(m.Data, &r) != nil {
+		r = record{} // an index: it vouches for nothing
+	}
+	if err == nil {
+		m, err = s.get(ctx, s.streams.list, query{Last: s.streams.lists(id)})
+	}
+	if err == nil && m != nil {
+		if known, good := listingOf(id, m.Data); good {
+			l = known
+		}
+	}
+	return max(r.At, l.At), err
 }
 
 // salvage reads every entry that is what was written, and counts what is wrong.
 func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, err error) {
+	vouched, err := s.vouched(ctx, id) // before the log, which is then no older
+	if err != nil {
+		return out, err
+	}
 	m, err := s.get(ctx, s.streams.log, query{Last: s.streams.logs(id)})
 	if err != nil || m == nil {
 		return out, err
@@ -122,7 +147,8 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 		s.legible(ctx, id, c, &out)
 		last, out.count = c, c.count
 	}
-	if last == nil || last.seq != out.last || last.count != int64(len(out.entries)) {
+	out.short = last == nil || last.seq != out.last || vouched > out.last
+	if out.short || last.count != int64(len(out.entries)) {
 		out.faults++
 	}
 	return out, s.usable(ctx)

@@ -32,6 +32,23 @@ func TestWhatTheServersLoseIsNoticedAndHealed(t *testing.T) {
 	}, errLost)
 }
 
+// TestADamagedEndIsHealed removes the last message of a memory, also one with junk after it.
+func TestADamagedEndIsHealed(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	for _, junk := range []bool{false, true} {
+		enginetest.HealsTheEnd(t, s, func(id perdure.AgentID) error {
+			s.states.forget(id) // as where no process is left that saw it
+			at := places(t, s, id)
+			s.states.forget(id)
+			if err := s.remove(t.Context(), s.streams.log, at[5]); err != nil || !junk {
+				return err
+			}
+			_, err := s.store(t.Context(), s.streams.logs(id), []byte("junk"), anything)
+			return err
+		})
+	}
+}
+
 // TestALostEndIsNoticed removes the last message of an agent: the process that was told it is there does not take an
 // older one for it, and who asks for damaged agents hears of it where a node had released the agent with it.
 func TestALostEndIsNoticed(t *testing.T) {

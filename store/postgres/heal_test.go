@@ -23,6 +23,19 @@ func TestDamagedAgentsAreHealed(t *testing.T) {
 	}, errRow)
 }
 
+// TestADamagedEndIsHealed removes the last row of a memory, or damages it.
+func TestADamagedEndIsHealed(t *testing.T) {
+	needServer(t)
+	s := open(t, urlAt(t.Name()), Options{})
+	for _, damage := range []string{"DELETE FROM ~log", "UPDATE ~log SET data='junk'"} {
+		enginetest.HealsTheEnd(t, s, func(id perdure.AgentID) error {
+			_, err := s.pool.Exec(t.Context(), s.sql(damage+
+				" WHERE pos=(SELECT max(pos) FROM ~log WHERE agent=(SELECT key FROM ~agents WHERE id=$1))"), id[:])
+			return err
+		})
+	}
+}
+
 // TestLostRowsAreNoticedAndHealed removes rows behind the store: the memory is refused, and the import of a good copy
 // brings back what was lost.
 func TestLostRowsAreNoticedAndHealed(t *testing.T) {
