@@ -109,10 +109,9 @@ type Lister interface {
 	// List yields the agents that match, by name; those of one name in an order that stays. What it costs does not
 	// depend on what comes before Filter.After: all pages of a list together cost about what the list does.
 	List(ctx context.Context, f Filter) iter.Seq2[Listing, error]
-	// Index records the listing of an agent as folded at heads; it is ignored when the store knows one of
-	// more entries, unless these are the heads there are. From
-	// entries that are added without it until a listing folded at the heads they make, the agent is listed as behind:
-	// that is as durable as the entries.
+	// Index records the listing of an agent as folded at heads; it is ignored when the store knows one of more entries,
+	// unless these are the heads there are. From entries that are added without it until a listing folded at the heads
+	// they make, the agent is listed as behind: that is as durable as the entries.
 	Index(ctx context.Context, heads []Hash, l Listing) error
 }
 
