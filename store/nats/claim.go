@@ -142,8 +142,11 @@ func (s *Store) Release(ctx context.Context, c perdure.Claim, heads []perdure.Ha
 			if r.Node != c.Node || r.Fence != c.Fence {
 				return errKeep
 			}
+			at := r.At
 			if *r = (record{Fence: r.Fence}); sameHeads(tip, heads) {
 				r.At, r.Due = tip.seq, due
+			} else if tip != nil && at > tip.seq {
+				r.At = at // its end is lost
 			}
 			return nil
 		})
