@@ -195,51 +195,73 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 				damage)
 			continue
 		}
-		got, stops, err := d.healOne(ctx, s, h, id)
-		if err != nil {
-			d.say("repair", Unwell, "import a good copy of it", "%s: %v", view.CalledBy(names[id], id), err)
-			continue
-		}
-		d.healed(view.CalledBy(names[id], id), damage, got)
-		if stops {
-			d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+
-				view.InLine(cmp.Or(names[id], id.Short())),
-				"%s: a part of its memory is lost, and what it did there might be done again: it is paused",
-				view.CalledBy(names[id], id))
-		}
+		d.healOne(ctx, s, h, id, names[id], damage)
 	}
 	return nil
 }
 
 // healOne salvages what is left of an agent. If nodes of other homes share the store, and a part of it is lost, it is
 // paused before any of them goes on: what this home has seen keeps only its own nodes from doing again what is lost.
-func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer, id perdure.AgentID) (
-	got perdure.Healed, stops bool, err error) {
-	if d.h.remote == "" {
-		got, err = h.Heal(ctx, id, nil)
-		return got, false, err
+func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer, id perdure.AgentID, name string,
+	damage error) {
+	what := view.CalledBy(name, id)
+	done, err := d.alone(ctx, s, id)
+	if err != nil {
+		d.say("repair", Unwell, "a node is at work on it: stop it, and repair again", "%s: %v", what, err)
+		return
+	}
+	defer done()
+	got, err := h.Heal(ctx, id, nil)
+	if err != nil {
+		d.say("repair", Unwell, "import a good copy of it", "%s: %v", what, err)
+		return
+	}
+	d.healed(what, damage, got)
+	if d.h.remote == "" || got.Entries == 0 || got.Aside == 0 && !got.Short {
+		return
+	}
+	called := view.InLine(cmp.Or(name, id.Short()))
+	switch paused, err := d.pause(ctx, s, id); {
+	case err != nil:
+		d.say("repair", Unwell, "perdure pause "+called,
+			"%s: repaired, but not paused, and what it did in the part that is lost might be done again: %v", what, err)
+	case paused:
+		d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+called,
+			"%s: a part of its memory is lost, and what it did there might be done again: it is paused", what)
+	}
+}
+
+// alone keeps nodes of other homes from an agent until done is called. It fails if one is at work on it.
+func (d *Doctor) alone(ctx context.Context, s perdure.Store, id perdure.AgentID) (done func(), err error) {
+	c, ok := s.(perdure.Claimer)
+	if d.h.remote == "" || !ok {
+		return func() {}, nil
+	}
+	k, err := perdure.GenerateSigner("doctor") // a node is named by what no other process has
+	if err != nil {
+		return nil, err
+	}
+	claim, err := c.Claim(ctx, id, k.Key(), time.Minute)
+	if errors.Is(err, perdure.ErrConflict) {
+		return nil, err
+	}
+	if err != nil {
+		return func() {}, nil // it is too damaged for a node, too
+	}
+	return func() { _ = c.Release(context.WithoutCancel(ctx), claim, nil, 0) }, nil
+}
+
+// pause pauses an agent of which a part is lost, if it has not ended.
+func (d *Doctor) pause(ctx context.Context, s perdure.Store, id perdure.AgentID) (paused bool, err error) {
+	a, err := perdure.Load(ctx, s, id)
+	if err != nil || d.h.Ended(a) {
+		return false, err
 	}
 	n, err := d.h.Node(ctx, s)
-	if err != nil {
-		return got, false, err
+	if err == nil {
+		_, err = n.Pause(ctx, id, "a part of its memory is lost, and what it did there might be done again")
 	}
-	if c, ok := s.(perdure.Claimer); ok {
-		k, err := perdure.GenerateSigner("doctor") // a node is named by what no other process has
-		if err != nil {
-			return got, false, err
-		}
-		if claim, err := c.Claim(ctx, id, k.Key(), time.Minute); err == nil {
-			defer func() { _ = c.Release(context.WithoutCancel(ctx), claim, nil, 0) }()
-		}
-	}
-	if got, err = h.Heal(ctx, id, nil); err != nil || got.Entries == 0 || got.Aside == 0 && !got.Short {
-		return got, false, err
-	}
-	if a, err := perdure.Load(ctx, s, id); err != nil || a.Fold().Ended != nil {
-		return got, false, err
-	}
-	_, err = n.Pause(ctx, id, "a part of its memory is lost, and what it did there might be done again")
-	return got, err == nil, err
+	return err == nil, err
 }
 
 // unsound says what is wrong with the memory of an agent, as far as it is here.

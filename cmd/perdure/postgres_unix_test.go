@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/pgtest"
 )
 
@@ -300,7 +301,30 @@ func TestARepairedMemoryWithoutItsEndWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if out := s.run(exitOK, "doctor", "--repair"); !strings.Contains(out, "perdure resume pay") {
+		if err := server.SQL("UPDATE perdure.agents SET node=sha256('another'), " +
+			"due=(extract(epoch FROM now())*1000)::bigint+" + fmt.Sprint(perdure.MaxLease.Milliseconds())); err != nil {
+			t.Fatal(err)
+		}
+		if out := s.run(exitFailure, "doctor", "--repair"); !strings.Contains(out, "stop it, and repair again") {
+			t.Errorf("%s: while a node is at work, doctor says %s", what, out)
+		}
+		if err := server.SQL("UPDATE perdure.agents SET node=NULL, due=says"); err != nil {
+			t.Fatal(err)
+		}
+		node := filepath.Join(filepath.Dir(seen[0]), "node.yaml")
+		if what == "middle" {
+			if err := os.WriteFile(node, []byte("secrets: ["), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out := s.run(exitFailure, "doctor", "--repair"); !strings.Contains(out, "repaired, but not paused") ||
+				!strings.Contains(out, "perdure pause pay") {
+				t.Errorf("%s: with a node.yaml that is damaged, doctor says %s", what, out)
+			}
+			if err := os.Remove(node); err != nil {
+				t.Fatal(err)
+			}
+			s.run(exitOK, "pause", "pay")
+		} else if out := s.run(exitOK, "doctor", "--repair"); !strings.Contains(out, "perdure resume pay") {
 			t.Errorf("%s: doctor says %s", what, out)
 		}
 		s.run(exitWaiting, append([]string{"run", "pay"}, powers("all.cedar")...)...)
