@@ -15,7 +15,8 @@ import (
 func TestDamagedAgentsAreHealed(t *testing.T) {
 	needServer(t)
 	s := open(t, urlAt(t.Name()), Options{})
-	const text = `UPDATE ~log SET data=set_byte(data, 60, get_byte(data, 60) # 1) WHERE agent=(SELECT key FROM ~agents WHERE id=$1)
+	const text = `UPDATE ~log SET data=set_byte(data, 60, get_byte(data, 60) # 1)
+		WHERE agent=(SELECT key FROM ~agents WHERE id=$1)
 		AND pos=(SELECT pos FROM ~log WHERE agent=(SELECT key FROM ~agents WHERE id=$1) ORDER BY pos OFFSET 3 LIMIT 1)`
 	enginetest.Heals(t, s, func(id perdure.AgentID) error {
 		_, err := s.pool.Exec(t.Context(), s.sql(text), id[:])
