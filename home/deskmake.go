@@ -140,17 +140,20 @@ func (d *Desk) names(v *Visitor, scope string, c perdure.Charter) error {
 	return nil
 }
 
-// mayAdd refuses a visitor who may not bring entries of an agent that is here: its scope is theirs to import into. The
-// error wraps ErrNotFound if it is not here.
+// mayAdd refuses a visitor who may not bring entries of an agent that is here: its scope is theirs to import into, and
+// it is there for them. The error wraps ErrNotFound if it is not here.
 func (d *Desk) mayAdd(ctx context.Context, v *Visitor, id perdure.AgentID) error {
-	if err := v.May(VerbImport); err != nil || v.Everything() && v.grants == nil {
+	if err := v.May(VerbImport); err != nil || v.Owns(perdure.AnyScope) {
 		return err
 	}
 	a, err := d.Load(ctx, id)
-	if errors.Is(err, perdure.ErrNotFound) {
+	switch {
+	case errors.Is(err, perdure.ErrNotFound):
 		return err
+	case err != nil && v.Everything() && v.grants == nil:
+		return nil // what comes may mend it
 	}
-	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil {
+	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || !d.Shows(ctx, v, id) {
 		return fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
 	}
 	return nil
@@ -172,10 +175,10 @@ func (d *Desk) Import(
 	if err := d.Home.admitting(ctx, in); err != nil {
 		return nil, err
 	}
+	if err := d.mayAdd(ctx, v, head.Agent); err != nil && !errors.Is(err, perdure.ErrNotFound) {
+		return nil, err
+	}
 	if !v.Everything() || v.grants != nil {
-		if err := d.mayAdd(ctx, v, head.Agent); err != nil && !errors.Is(err, perdure.ErrNotFound) {
-			return nil, err
-		}
 		admit := in.Admit
 		in.Admit = func(a *perdure.Agent) perdure.Verdict {
 			if scope := a.Fold().Charter.Scope; v.MayIn(VerbImport, scope) != nil {

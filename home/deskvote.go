@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -80,7 +81,8 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 // again is what came of an answer by a link that comes again, as its sender may not have heard that it arrived; nil: it
 // is not that.
 func (d *Desk) again(ctx context.Context, v *Visitor, arg string, b Ballot, refused error) *Told {
-	if v.Link == nil || v.Link.Said != saidWord(b.Approve) || refused == nil {
+	if v.Link == nil || v.Link.Said != saidWord(b.Approve) || refused == nil ||
+		!strings.HasPrefix(v.Link.Digest.String(), strings.ToLower(b.Digest)) {
 		return nil
 	}
 	a, err := d.Agent(ctx, v, arg)

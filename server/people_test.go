@@ -221,6 +221,7 @@ func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
 	if p.Detail != "this link was used, to approve; nothing was changed" { // not that a node was first
 		t.Errorf("got %q", p.Detail)
 	}
+	w.problem(secret, "POST", path+"/approve", client.Ballot{Digest: strings.Repeat("0", 64)}, 403) // another question
 	if w.run(id); w.paid != 1 {
 		t.Errorf("it paid %d times, want once", w.paid)
 	}

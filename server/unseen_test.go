@@ -126,6 +126,13 @@ func TestNoDoorShowsDocumentsToThoseWhoMayNotReadThem(t *testing.T) {
 			scope = "acme"
 		}
 		w.clean(name+": the tail", w.tailed(token, scope), keepers)
+		for _, id := range keepers { // a receipt has the heads
+			status, _, text := w.raw(token, "POST", "/v1/exchange/"+id.String()+"/entries", nil, "Content-Type",
+				client.EntriesType)
+			if status != http.StatusForbidden {
+				t.Errorf("%s: entries of an agent that keeps documents are taken: %d %s", name, status, text)
+			}
+		}
 	}
 	token := w.token("", few...)
 	for _, tool := range []string{"list_agents", "list_waits"} {
