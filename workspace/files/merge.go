@@ -15,14 +15,25 @@ const (
 	markOther  = ">>>>>>> another version in memory"
 )
 
-// hasMarks reports whether a text has the marks of a conflict.
+// hasMarks reports whether a text has the marks of a conflict: one of ours, or all that git writes around one.
 func hasMarks(text string) bool {
 	if !strings.Contains(text, "<<<<<<< ") && !strings.Contains(text, ">>>>>>> ") {
 		return false // as nearly always
 	}
-	return slices.ContainsFunc(split(text), func(line string) bool {
-		return line == markMemory || line == markFile || line == markOne || line == markOther
-	})
+	next := 0 // of those of git
+	for _, line := range split(text) {
+		switch {
+		case line == markMemory || line == markFile || line == markOne || line == markOther:
+			return true
+		case strings.HasPrefix(line, "<<<<<<< "):
+			next = 1
+		case next == 1 && line == markMiddle:
+			next = 2
+		case next == 2 && strings.HasPrefix(line, ">>>>>>> "):
+			return true
+		}
+	}
+	return false
 }
 
 // merge brings two texts together that were made of one: what either changed is changed, what both added is added

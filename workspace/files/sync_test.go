@@ -228,6 +228,29 @@ func TestMarksThatStayAreAConflict(t *testing.T) {
 	p.still()
 }
 
+// The marks of git are a conflict like ours; a line of them alone, as below a heading, is not.
+func TestMarksOfGitAreAConflict(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, "ann").person(0)
+	p.sync()
+	for text, want := range map[string]bool{
+		"begin\n<<<<<<< HEAD\none\n=======\nanother\n>>>>>>> f05911e (of ann)\nend\n": true,
+		"<<<<<<< HEAD\none\n||||||| 1234567\nwas\n=======\nanother\n>>>>>>> main":     true,
+		"Heading\n=======\ntext\n":                                                           false,
+		"<<<<<<< HEAD\nis how a conflict begins\n":                                           false,
+		">>>>>>> quoted seven times\n\nHeading\n=======\n\n<<<<<<< HEAD\n":                   false,
+		" <<<<<<< HEAD\n one\n =======\n another\n >>>>>>> f05911e\nis what it looks like\n": false,
+	} {
+		p.save("notes/a.md", text)
+		for range 2 { // it stays one
+			r := p.sync()
+			if got := did(r, Conflict); (len(got) == 1) != want || (r.Err() != nil) != want {
+				t.Errorf("%q: conflicts: %v, %v; want one: %t", text, r.Changes, r.Err(), want)
+			}
+		}
+	}
+}
+
 // Unfinished JSON stays in the file, and memory keeps what programs can read, until a person has finished it.
 func TestUnfinishedJSONWaitsInTheFile(t *testing.T) {
 	t.Parallel()
