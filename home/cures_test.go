@@ -199,6 +199,9 @@ func TestADoctorKnowsTheFilesOfAHome(t *testing.T) {
 	inhabited(t, dir, 1)
 	overwrite(t, filepath.Join(dir, "files.db"), "")
 	overwrite(t, filepath.Join(dir, "files.db-lock"), "")
+	if err := os.Mkdir(filepath.Join(dir, "ralph"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if got := diagnosis(t, dir, &home.Doctor{}, "stray"); got != "" {
 		t.Errorf("a doctor says %q", got)
 	}

@@ -17,7 +17,7 @@ var lockOfStore = regexp.MustCompile(`^.+-(node|chat|file-[0-9a-f]{16})$`)
 
 // Knows reports whether a name is one that a home has.
 func (h *Home) Knows(name string) bool {
-	if name == ".gitignore" || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
+	if name == ".gitignore" || name == ralphDir || strings.HasPrefix(name, files.StateFile) || h.Scheme != "sqlite" ||
 		name == stateRoot && h.isUserHome() || strings.HasPrefix(name, oldKeyFile) || name == nextKeyFile ||
 		lockOfStore.MatchString(name) {
 		return true
