@@ -91,7 +91,7 @@ func TestInitFindsAModelOnThisMachine(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Path + " " + r.Header.Get("Authorization")
-		_, _ = w.Write([]byte(`{"data":[{"id":"llama3.2:latest"},{"id":"other"}]}`))
+		_, _ = w.Write([]byte(`{"data":[{"id":"nomic-embed-text:latest"},{"id":"llama3.2:latest"},{"id":"other"}]}`))
 	}))
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")

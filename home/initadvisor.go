@@ -64,7 +64,8 @@ const (
 	maxModels  = 1 << 20
 )
 
-// modelAt is the first model that a server has, or none: also when there is no server.
+// modelAt is the first model that a server has, or none: also when there is no server. One that embeds texts, by its
+// name, comes after the others.
 func modelAt(ctx context.Context, base, key string) string {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
 		return ""
@@ -89,9 +90,18 @@ func modelAt(ctx context.Context, base, key string) string {
 		} `json:"data"`
 	}
 	err = json.NewDecoder(io.LimitReader(answer.Body, maxModels)).Decode(&models)
-	if err != nil || answer.StatusCode != http.StatusOK || len(models.Data) == 0 ||
-		strings.Contains(models.Data[0].ID, "@") {
+	if err != nil || answer.StatusCode != http.StatusOK || len(models.Data) == 0 {
 		return ""
 	}
-	return models.Data[0].ID
+	id := models.Data[0].ID
+	for _, m := range models.Data {
+		if !strings.Contains(strings.ToLower(m.ID), "embed") {
+			id = m.ID
+			break
+		}
+	}
+	if strings.Contains(id, "@") {
+		return ""
+	}
+	return id
 }
