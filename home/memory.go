@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,14 +145,17 @@ func (h *Home) UseWorkspace(ctx context.Context, create bool,
 		began = true
 		return f(ctx, w)
 	})
-	stuck := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	stuck := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EDQUOT)
 	if began || create || h.Looks || !stuck {
 		return err
 	}
-	h.note("%s cannot be written, so it is only read", h.Dir)
 	h.Looks = true
 	defer func() { h.Looks = false }()
-	again := h.useDocuments(ctx, false, f)
+	again := h.useDocuments(ctx, false, func(ctx context.Context, w *workspace.Workspace) error {
+		h.note("%s cannot be written, so it is only read", h.Dir)
+		return f(ctx, w)
+	})
 	if again == nil || errors.Is(again, perdure.ErrNotFound) || errors.Is(again, perdure.ErrInvalid) {
 		return again
 	}

@@ -85,6 +85,60 @@ func TestLookingWhereNothingCanBeWritten(t *testing.T) {
 	}
 }
 
+// TestDocumentsAreReadWhereTheHomeCannotBeWritten takes away the right to write a home, its folder alone, or its store.
+func TestDocumentsAreReadWhereTheHomeCannotBeWritten(t *testing.T) {
+	const nobody = 65534
+	for _, shut := range []string{"-R a-w home", "a-w home", "a-w home/store.db"} {
+		t.Run(shut, func(t *testing.T) {
+			t.Parallel()
+			folder, err := os.MkdirTemp("", "reading") // not t.TempDir, whose folder above only this user may enter
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := copyOfSelf(t, filepath.Join(folder, "perdure"))
+			var who *syscall.Credential
+			if os.Geteuid() == 0 {
+				who = &syscall.Credential{Uid: nobody, Gid: nobody}
+				if err := os.Chown(folder, nobody, nobody); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := func(program string, args ...string) (string, error) {
+				cmd := exec.Command(program, args...)
+				cmd.Dir = folder
+				cmd.Env = []string{"HOME=" + filepath.Join(folder, "user"), "TMPDIR=" + os.TempDir(),
+					"PERDURE_STORE=" + filepath.Join(folder, "home"), "PATH=" + os.Getenv("PATH")}
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			t.Cleanup(func() {
+				_, _ = run("chmod", "-R", "u+w", ".")
+				_ = os.RemoveAll(folder)
+			})
+			for _, args := range [][]string{{program, "key", "new", "--name", "me"},
+				{program, "doc", "write", "notes/rye.md", "We bake [[notes/rye.md]] bread."},
+				strings.Fields("chmod " + shut)} {
+				if out, err := run(args[0], args[1:]...); err != nil {
+					t.Fatalf("%v: %v\n%s", args, err, out)
+				}
+			}
+			for _, line := range []string{"doc read notes/rye.md", "doc ls", "doc history notes/rye.md",
+				"doc links notes/rye.md", "search bread", "session ls"} {
+				out, err := run(program, strings.Fields(line)...)
+				if err != nil || !strings.Contains(out, "cannot be written, so it is only read") ||
+					line != "session ls" && !strings.Contains(out, "rye") {
+					t.Errorf("perdure %s: %v\n%s", line, err, out)
+				}
+			}
+			out, err := run(program, "doc", "write", "notes/more.md", "text")
+			if err == nil || !strings.Contains(out, "hint: give this user the right to it") {
+				t.Errorf("perdure doc write: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
 // copyOfSelf copies this program to a path under the name of the command.
 func copyOfSelf(t *testing.T, path string) string {
 	t.Helper()

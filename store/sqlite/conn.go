@@ -205,7 +205,7 @@ func explain(path string, err error) error {
 		if why := fixed(path); why != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
 		}
-		return fmt.Errorf("%s cannot be written: give this user the right to write it and its folder: %w", path, err)
+		return fmt.Errorf("%s cannot be written: %w: %w", path, fs.ErrPermission, err)
 	case sqlite3.SQLITE_CANTOPEN:
 		if why := fixed(path); why != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, errors.Join(why, err))
