@@ -361,7 +361,9 @@ func (d *Desk) NewLink(
 			until = end
 		}
 	}
-	if open, err := d.Home.sweepLinks(v.Person.Key(), time.Now()); err != nil {
+	d.Home.linking.Lock() // or others would make as many meanwhile
+	defer d.Home.linking.Unlock()
+	if open, err := d.Home.SweepLinks(v.Person.Key(), time.Now()); err != nil {
 		return "", nil, err
 	} else if open >= maxLinks {
 		return "", nil, perdure.WithHint(&Error{KindTooMany, fmt.Errorf("%d links of %s are open", open, v.Name)},

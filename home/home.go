@@ -91,6 +91,8 @@ type Home struct {
 	trust  disk.Kept[*perdure.Trust]
 	whole  atomic.Pointer[ownTrust]
 	tokens tokenFiles
+	// linking is held while links are counted and one is made.
+	linking sync.Mutex
 }
 
 func (h *Home) note(format string, args ...any) {

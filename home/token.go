@@ -501,9 +501,9 @@ func (h *Home) usedLink(t *Token, approve bool) error {
 	return h.keepToken(&used)
 }
 
-// sweepLinks removes the links that are of no more use: those that have expired, those whose token has, and those that
-// were used a while ago. It returns how many of a person are open.
-func (h *Home) sweepLinks(person perdure.Key, now time.Time) (open int, err error) {
+// SweepLinks removes the links that are no longer useful: those that have expired, those whose token has or is gone,
+// and those that were used a while ago. It returns how many of a person are open.
+func (h *Home) SweepLinks(person perdure.Key, now time.Time) (open int, err error) {
 	names, err := disk.Files(filepath.Join(h.Dir, linkDir), ".json")
 	if err != nil {
 		return 0, err
@@ -516,10 +516,8 @@ func (h *Home) sweepLinks(person perdure.Key, now time.Time) (open int, err erro
 		info, err := os.Stat(name)
 		used := err == nil && t.Link.Said != "" // the file was written when it was
 		switch {
-		case t.Expired(now) || !h.madeBy(t, now) || used && now.Sub(info.ModTime()) > linkUsedFor:
-			if err := h.dropToken(t); err != nil {
-				return 0, err
-			}
+		case t.Expired(now) || h.orphaned(t, now) || used && now.Sub(info.ModTime()) > linkUsedFor:
+			_ = h.dropToken(t) // it is tried again with the next link
 		case !used && t.Person != nil && t.Person.Key == person:
 			open++
 		}
@@ -534,6 +532,15 @@ func (h *Home) madeBy(link *Token, now time.Time) bool {
 	}
 	maker, err := h.readToken(link.Link.Token)
 	return err == nil && !maker.Expired(now)
+}
+
+// orphaned reports whether the token that made a link is gone or has expired. One that cannot be read may come back.
+func (h *Home) orphaned(link *Token, now time.Time) bool {
+	if link.Link.Token == "" {
+		return false
+	}
+	maker, err := h.readToken(link.Link.Token)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && maker.Expired(now)
 }
 
 // saidWord is the word for an answer.

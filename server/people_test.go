@@ -244,7 +244,7 @@ func TestALinkIsGoodForOneAnswerToOneQuestion(t *testing.T) {
 	}
 }
 
-// Links that are of no more use go, and one person has not more of them than anybody answers.
+// Links that are no longer useful are removed, and one person has not more of them than anybody answers.
 func TestLinksAreSweptAndBounded(t *testing.T) {
 	w := newWorld(t)
 	ana, _ := w.person("ana")
@@ -288,6 +288,11 @@ func TestLinksAreSweptAndBounded(t *testing.T) {
 		put("00000000000000a3", now, `"token": "`, `"token": "0`),
 	}
 	stays := put("00000000000000a4", now, said, said+`, "said": "approve"`)
+	unread := put("00000000000000a5", now, `"token": "`, `"token": "0000000000000bad", "was": "`)
+	bad := filepath.Join(w.home.Dir, "tokens", "0000000000000bad.json")
+	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	w.call(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 200, nil)
 	for _, file := range gone {
 		if _, err := os.Stat(file); err == nil {
@@ -297,8 +302,19 @@ func TestLinksAreSweptAndBounded(t *testing.T) {
 	if _, err := os.Stat(stays); err != nil {
 		t.Errorf("one that was used just now: %v", err)
 	}
-	for i := range 254 {
+	if _, err := os.Stat(unread); err != nil {
+		t.Errorf("one of a token that cannot be read: %v", err)
+	}
+	for i := range 250 {
 		put(fmt.Sprintf("00000000000001%02x", i), now, own, own)
+	}
+	var many sync.WaitGroup
+	for range 16 { // of which there is room for three
+		many.Go(func() { w.raw(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}) })
+	}
+	many.Wait()
+	if files, err = filepath.Glob(filepath.Join(dir, "*.json")); err != nil || len(files) != 256+1 { // one is used
+		t.Errorf("%d links, %v", len(files), err)
 	}
 	p := w.problem(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 429)
 	contains(t, p.Detail, "256 links of ana are open")

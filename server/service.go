@@ -47,6 +47,7 @@ func (s *Service) Run(ctx context.Context, store perdure.Store) (err error) {
 		return err
 	}
 	s.node.Observer = t
+	_, _ = s.Home.SweepLinks(perdure.Key{}, time.Now()) // what fails is said to who makes the next link
 	s.desk = &home.Desk{Home: s.Home, Store: store, Node: s.node}
 	requests, err := s.Home.OpenRequests(ctx)
 	if err != nil {
