@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/perdure/perdure"
@@ -32,6 +33,10 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 	}
 	if !h.Loose && disk.Within(x.Dir, h.Dir) {
 		return perdure.Invalid(fmt.Errorf("%s is in the home: name a folder outside it", view.InLine(x.Dir)))
+	}
+	if info, err := os.Stat(x.Dir); err == nil && !info.IsDir() {
+		return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is a file, not a folder", view.InLine(x.Dir))),
+			"name a folder: all files in it are synced")
 	}
 	if x.Reader, err = w.As(ctx, x.Role); err != nil {
 		return err
