@@ -66,6 +66,10 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.URL, "/")+"/embeddings",
 		bytes.NewReader(body))
 	if err != nil {
+		var wrong *url.Error
+		if errors.As(err, &wrong) {
+			err = wrong.Err
+		}
 		return nil, fmt.Errorf("ask for embeddings: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -94,7 +98,7 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
-		err := fmt.Errorf("ask for embeddings: %s answered %s: %s", req.URL, answer.Status,
+		err := fmt.Errorf("ask for embeddings: %s answered %s: %s", req.URL.Host+req.URL.Path, answer.Status,
 			strings.TrimSpace(string(said)))
 		if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable {
 			seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
