@@ -65,6 +65,14 @@ func (p *Powers) ListTools(ctx context.Context, h *Home, s perdure.Store, a *per
 	return found, errors.Join(err, p.Close())
 }
 
+// ToolsInto is ListTools of the agent that it is called with, which found is set to.
+func (p *Powers) ToolsInto(found *[]ToolUse, h *Home) func(context.Context, perdure.Store, *perdure.Agent) error {
+	return func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
+		*found, err = p.ListTools(ctx, h, s, a)
+		return err
+	}
+}
+
 // ToolsOf are the tools that list lists for an agent; empty: for a new one. Where there is no agent of that name but a
 // tool, it is this one, for a new agent.
 func ToolsOf(name string, list func(agent string) ([]ToolUse, error)) ([]ToolUse, error) {

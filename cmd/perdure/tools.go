@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
 )
@@ -27,11 +25,7 @@ func toolsCommand() *cobra.Command {
 			if r != nil {
 				return r.Tools(c.Context(), agent)
 			}
-			find := func(ctx context.Context, s perdure.Store, a *perdure.Agent) (err error) {
-				found, err = p.ListTools(ctx, h.Home, s, a)
-				return err
-			}
-			if agent == "" {
+			if find := p.ToolsInto(&found, h.Home); agent == "" {
 				err = h.UseNew(c.Context(), find)
 			} else {
 				err = h.agent(agent, find)
