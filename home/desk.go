@@ -58,9 +58,13 @@ func (d *Desk) Shows(ctx context.Context, v *Visitor, id perdure.AgentID) bool {
 		return v.Everything() &&
 			!errors.Is(err, perdure.ErrNotFound) // what is wrong with it is said to those who see all
 	}
-	f := a.Fold()
-	scope := f.Charter.Scope
-	return v.Sees(scope) && (!workspace.Keeps(f.Intent.Kind) || v.Owns(scope))
+	return v.shown(a)
+}
+
+// shown is Shows for an agent that is at hand.
+func (v *Visitor) shown(a *perdure.Agent) bool {
+	scope := a.Fold().Charter.Scope
+	return v.Sees(scope) && (!workspace.Keeps(a.Fold().Intent.Kind) || v.Owns(scope))
 }
 
 // ShowsNotes reports whether documents in the memory of an agent are there for a visitor who is shown the agent: they

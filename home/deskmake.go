@@ -153,7 +153,7 @@ func (d *Desk) mayAdd(ctx context.Context, v *Visitor, id perdure.AgentID) error
 	case err != nil && v.Everything() && v.grants == nil:
 		return nil // what comes may mend it
 	}
-	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || !d.Shows(ctx, v, id) {
+	if err != nil || v.MayIn(VerbImport, a.Fold().Charter.Scope) != nil || !v.shown(a) {
 		return fmt.Errorf("%w: %s may not write to agent %s", perdure.ErrDenied, v.Name, id.Short())
 	}
 	return nil

@@ -37,12 +37,12 @@ func (h *Home) useMemory() error {
 // usesMemory reports whether memory is in use with a store: somebody set it up, or the store holds a role or workspace
 // that counts here. An index without a useFile is of a home that was set up before there were such files.
 func (h *Home) usesMemory(ctx context.Context, s perdure.Store) (bool, error) {
-	if h.openIndex() == "" {
+	if h.agent != "" {
 		return false, nil
 	}
 	word, err := os.ReadFile(h.useFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = os.Stat(h.openIndex()); err == nil {
+		if _, err = os.Stat(h.indexFile()); err == nil {
 			return true, nil
 		}
 	}

@@ -84,7 +84,7 @@ func TestPassingOneOfManyCostsOne(t *testing.T) {
 					b = inFolder(t, b)
 				}
 				id := newAgent(t, a, 1)
-				grow(t, a, id, size, size/8) // an offer names as many snapshots
+				grow(t, a, id, size, 250)
 				pass := func() uint64 {
 					hears(t, a, id, 1)
 					var before, after runtime.MemStats

@@ -21,7 +21,7 @@ import (
 
 // lateBy is how much later than its deadline a beginning is not the node's fault: on a busy machine a moment passes
 // between any two lines.
-const lateBy = 10 * time.Millisecond
+const lateBy = 100 * time.Millisecond
 
 // stops is how often a process is stopped in a round.
 const stops = 12
