@@ -53,8 +53,14 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 	if e, listed, err := n.tellKept(ctx, id, ev); e != nil || err != nil {
 		return e, listed, err
 	}
-	for range maxTells {
-		if e, err := n.tell(ctx, id, ev); !errors.Is(err, errStopped) {
+	for stopped, overtaken := 0, 0; stopped < maxTells; {
+		e, err := n.tell(ctx, id, ev, overtaken < maxOvertaken)
+		switch {
+		case errors.Is(err, errStopped):
+			stopped++
+		case errors.Is(err, errOvertaken):
+			overtaken++
+		default:
 			return e, false, err
 		}
 	}
@@ -62,8 +68,16 @@ func (n *Node) record(ctx context.Context, id AgentID, ev Event) (e *Entry, list
 		"tell it again", id.Short())
 }
 
-// maxTells is how often something is told anew, because its process was stopped for long in the middle.
-const maxTells = 4
+const (
+	// maxTells is how often something is told anew, because its process was stopped for long in the middle.
+	maxTells = 4
+	// maxOvertaken is how often an event with an ID gives way to what others write at the same time, among which may
+	// be the same event. Then it is written beside that: the fold counts it once.
+	maxOvertaken = 16
+)
+
+// errOvertaken is why an event was not told: something else was, on top of which it is looked whether it came before.
+var errOvertaken = errors.New("something else was told at the same time")
 
 // errStopped is why something was not told: this process was stopped for long, and what it is written on may have been
 // collected since.
@@ -134,7 +148,8 @@ func (n *Node) lacks(ctx context.Context, a *Agent) bool {
 	return err != nil || len(seen.lacking(a)) > 0
 }
 
-func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
+// tell tells an agent something. An event with an ID that gives way is told on top of what others tell it, or not.
+func (n *Node) tell(ctx context.Context, id AgentID, ev Event, givesWay bool) (*Entry, error) {
 	a, derived, begun, err := n.listening(ctx, id)
 	if err != nil {
 		return nil, err
@@ -187,7 +202,16 @@ func (n *Node) tell(ctx context.Context, id AgentID, ev Event) (*Entry, error) {
 	if time.Since(begun) > settled/4 {
 		return nil, errStopped
 	}
-	current, err := n.put(ctx, a, told, entries...)
+	add := n.Store.Put
+	if givesWay && ev.ID != "" && ev.repeatable() {
+		add = func(ctx context.Context, id AgentID, entries ...*Entry) error {
+			return n.Store.Append(ctx, id, a.Heads(), entries...)
+		}
+	}
+	current, err := n.putBy(ctx, a, told, add, entries)
+	if errors.Is(err, ErrConflict) && !errors.Is(err, ErrMoved) {
+		return nil, errOvertaken
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tell agent %s: %w", id.Short(), err)
 	}

@@ -217,8 +217,18 @@ type journalKey struct{}
 
 // WithJournal has a node call keep with the entries it is about to store for one request, before it does. If keep
 // fails, nothing is stored. Whoever kept them can store them again after a crash with Store.Put, which adds nothing
-// twice.
+// twice. What a call tries again is kept again, and takes the place of what was kept before; what ctx keeps already is
+// kept first.
 func WithJournal(ctx context.Context, keep func(id AgentID, entries []*Entry) error) context.Context {
+	if outer, ok := ctx.Value(journalKey{}).(func(AgentID, []*Entry) error); ok {
+		inner := keep
+		keep = func(id AgentID, entries []*Entry) error {
+			if err := outer(id, entries); err != nil {
+				return err
+			}
+			return inner(id, entries)
+		}
+	}
 	return context.WithValue(ctx, journalKey{}, keep)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
@@ -112,7 +113,7 @@ func (d *Desk) mayTell(v *Visitor, ev *perdure.Event) error {
 func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perdure.Event) (e *perdure.Entry,
 	before bool, err error) {
 	ev.By, ev.Taint, ev.Notice = v.Name, !v.Speaks, nil
-	if ev.ID != "" || v.grants != nil {
+	if v.grants != nil {
 		a, err := d.Load(ctx, id)
 		if err != nil {
 			return nil, false, err
@@ -121,11 +122,14 @@ func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perd
 		if err := v.MayIn(verbOf(&ev), scope); err != nil {
 			return nil, false, err
 		}
-		ev.Taint = ev.Taint || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
-		before = a.Fold().Received(&ev)
+		ev.Taint = ev.Taint || v.MayIn(VerbAnswer, scope) != nil
 	}
-	e, err = d.Node.Tell(ctx, id, ev)
-	return e, before, err
+	var wrote []*perdure.Entry
+	e, err = d.Node.Tell(perdure.WithJournal(ctx, func(_ perdure.AgentID, entries []*perdure.Entry) error {
+		wrote = entries
+		return nil
+	}), id, ev)
+	return e, err == nil && !slices.Contains(wrote, e), err
 }
 
 // Received reports whether an event of the visitor was received before, so that it would change nothing. Who may not
