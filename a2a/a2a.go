@@ -39,7 +39,7 @@ type Server struct {
 	Home    *home.Home
 	Store   perdure.Store
 	Node    *perdure.Node // tells agents things
-	URL     string        // where Handler is mounted, for the card
+	URL     string        // where Handler is mounted, for the card: a path alone is at the host that was asked for it
 	Version string        // of the program
 
 	// Desk is where clients speak to agents; nil: one of its own.
@@ -124,14 +124,24 @@ func (s *Server) Handler() http.Handler {
 // Card serves what clients read first, at /.well-known/agent-card.json.
 func (s *Server) Card() http.Handler {
 	text := []string{"text/plain", "application/json"}
-	return a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
-		Name: "perdure", Version: cmp.Or(s.Version, "devel"),
-		Description: "Starts durable agents, each of which works on a goal by itself, for minutes or months.",
-		SupportedInterfaces: []*a2a.AgentInterface{{URL: s.URL, ProtocolBinding: a2a.TransportProtocolJSONRPC,
-			ProtocolVersion: a2a.Version}},
-		Capabilities: a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: text, DefaultOutputModes: text,
-		Skills: []a2a.AgentSkill{{ID: "goal", Name: "Work on a goal", Tags: []string{"agent"},
-			Description: "A message starts an agent with its text as the goal and its data as inputs."}},
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		url := s.URL
+		if strings.HasPrefix(url, "/") {
+			scheme := "http"
+			if r.TLS != nil {
+				scheme = "https"
+			}
+			url = scheme + "://" + r.Host + url
+		}
+		a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
+			Name: "perdure", Version: cmp.Or(s.Version, "devel"),
+			Description: "Starts durable agents, each of which works on a goal by itself, for minutes or months.",
+			SupportedInterfaces: []*a2a.AgentInterface{{URL: url, ProtocolBinding: a2a.TransportProtocolJSONRPC,
+				ProtocolVersion: a2a.Version}},
+			Capabilities: a2a.AgentCapabilities{Streaming: true}, DefaultInputModes: text, DefaultOutputModes: text,
+			Skills: []a2a.AgentSkill{{ID: "goal", Name: "Work on a goal", Tags: []string{"agent"},
+				Description: "A message starts an agent with its text as the goal and its data as inputs."}},
+		}).ServeHTTP(w, r)
 	})
 }
 

@@ -70,7 +70,7 @@ func inWorld(t *testing.T, test func(ctx context.Context, c *a2aclient.Client, n
 			return err
 		}
 		g := &gate{owner}
-		server := &a2a.Server{Home: h, Store: s, Node: n, URL: web.URL + "/a2a", Guests: true}
+		server := &a2a.Server{Home: h, Store: s, Node: n, URL: "/a2a", Guests: true}
 		mux.Handle("/a2a", g.guard(server.Handler()))
 		mux.Handle("/.well-known/agent-card.json", server.Card())
 		card, err := agentcard.DefaultResolver.Resolve(ctx, web.URL)

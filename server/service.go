@@ -166,12 +166,8 @@ func (s *Service) mount(ctx context.Context, web *Server, kept *home.Memories) e
 	}
 	web.MCP = (&mcp.Server{Home: s.Home, Store: s.desk.Store, Node: s.node, Desk: s.desk, Running: s.runs,
 		Version: s.Version, Log: s.Log, Guests: true, Memory: kept.Of}).Handler(ctx)
-	url := s.Conf.URL
-	if url == "" {
-		url = "http://" + s.Conf.Listen[0]
-	}
 	task := &a2a.Server{Home: s.Home, Store: s.desk.Store, Node: s.node, Desk: s.desk, Guests: true,
-		URL: strings.TrimSuffix(url, "/") + "/a2a", Version: s.Version}
+		URL: strings.TrimSuffix(s.Conf.URL, "/") + "/a2a", Version: s.Version}
 	web.A2A, web.Card = task.Handler(), task.Card()
 	return nil
 }
