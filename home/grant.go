@@ -134,12 +134,14 @@ func (v *Visitor) permitted(err error, verb, scope string) error {
 func (v *Visitor) allowing(verb, scope string) string {
 	switch {
 	case v.token != nil && v.Link == nil:
-		verbs := append(slices.Clone(v.Verbs), verb)
-		do := tokenNew(v.Name, verbs, scope)
-		if v.Person != nil {
-			do += " --person --with FILE # FILE holds the token of now"
+		verbs := append(slices.Clone(v.token.Verbs), verb)
+		switch {
+		case v.Person != nil:
+			return tokenNew(v.token.Name, verbs, scope) + " --person --with FILE # FILE holds the token of now"
+		case verb == VerbApprove || slices.Contains(personal, verb):
+			return tokenNew("NAME", verbs, scope) + " --person # NAME is the person's"
 		}
-		return do
+		return tokenNew(v.token.Name, verbs, scope)
 	case !v.Key.IsZero():
 		for _, right := range []perdure.Right{perdure.MayAuthor, perdure.MayApprove, perdure.MayOwn} {
 			if verbs := verbsOf(right); verbs == nil || slices.Contains(verbs, verb) {

@@ -171,6 +171,24 @@ func TestTheInboxOffersWhatTheVisitorMay(t *testing.T) {
 			!strings.Contains(hint.Do, "perdure token new bob --verbs read,resume --person --with FILE") {
 			t.Errorf("got %v with hint %+v", err, hint)
 		}
+		text, _, err := h.OrderToken(home.TokenOrder{NewToken: home.NewToken{Name: "ci", Verbs: []string{home.VerbA2A},
+			Scope: perdure.AnyScope}, Life: "1h"})
+		if err != nil {
+			return err
+		}
+		prog, err := h.Visit(text, time.Now())
+		if err != nil {
+			return err
+		}
+		through := prog.Through("an A2A client", home.VerbRead)
+		for verb, want := range map[string]string{
+			home.VerbAnswer: "perdure token new NAME --verbs a2a,answer --person", // a program answers nothing
+			home.VerbExport: "perdure token new ci --verbs a2a,export",
+		} {
+			if err := through.May(verb); !errors.As(err, &hint) || !strings.Contains(hint.Do, want) {
+				t.Errorf("%s by a program: got %v with hint %+v, want %s", verb, err, hint, want)
+			}
+		}
 		return nil
 	})
 }
