@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,6 +220,47 @@ func TestALongTurnIsFoundOnceWithAllOfItsWords(t *testing.T) {
 		`a 5" harpsichord`: 2} {
 		if found, err := r.Find(t.Context(), workspace.Search{Text: words}); err != nil || len(found) != want {
 			t.Errorf("%s: got %d, %v, want %d", words, len(found), err, want)
+		}
+	}
+}
+
+// What is said at length about something is found before a turn that only names it, and an answer before the same words
+// in answer to something else.
+func TestTurnsThatSaySomethingAreFoundFirst(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, new(perdure.MemStore), signer(t, "ann"), filepath.Join(t.TempDir(), workspace.IndexFile))
+	text := "# Aunts\n"
+	say := func(who, words string) { text += "\n## " + who + "\n\n" + words + "\n" }
+	for i := range 20 {
+		say("Will", fmt.Sprintf("I was in town %d, to see to it that all is well.", i))
+		say("Gina", fmt.Sprintf("So what, %d?", i))
+	}
+	say("Will", "What is it that you will play tonight at the house of the Millers?")
+	say("Gina", "A harpsichord, number 1.")
+	say("Gina", "Good night, and thank you for all!")
+	say("Will", "And what did your aunt leave to you?")
+	say("Gina", "A harpsichord, number 2.")
+	say("Gina", "You may come and see it, if you like.")
+	say("Will", "Marathon?")
+	say("Gina", "It was in the spring, when the cherry trees were in blossom all along the river, that I first "+
+		"thought of running a marathon, and a friend of mine has trained with me ever since, on most days.")
+	if _, err := w.Owner().Import(t.Context(), workspace.Foreign{Path: "transcripts/x.md",
+		Kind: workspace.KindTranscript, Text: text}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	for question, want := range map[string][2]string{
+		"Which harpsichord did her aunt leave to Gina?": {"number 2", "number 1"},
+		"Who trained for the marathon?":                 {"friend of mine", "Marathon]?"},
+	} {
+		found, err := w.Owner().Find(t.Context(), workspace.Search{Text: question})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(words string) int {
+			return slices.IndexFunc(found, func(f *workspace.Found) bool { return strings.Contains(f.Snippet, words) })
+		}
+		if first, later := at(want[0]), at(want[1]); first < 0 || later < first {
+			t.Errorf("%s: %q is at %d, %q at %d", question, want[0], first, want[1], later)
 		}
 	}
 }

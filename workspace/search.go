@@ -368,33 +368,29 @@ func (f *finder) candidates(ctx context.Context, p *searching, k int) (found []*
 		args = append(args, t.weight, which, p.since)
 	}
 	rows, err := f.Index.query(ctx, "SELECT i.id, i.agent, coalesce(i.version, 0), i.at, "+
-		"i.kind, i.expires, w.score FROM (SELECT id, "+score+" AS score FROM (SELECT rowid AS id, "+
-		"bm25(words, 3.0, 2.0, 1.0) AS score FROM words WHERE words MATCH ? AND rowid>=?) ORDER BY 2 LIMIT ?) w "+
-		"CROSS JOIN item i ON w.id=i.id", append(args, match(p.terms), p.since, k)...)
+		"i.kind, i.expires, w.score, z.sz, (SELECT block FROM words_data WHERE id=1) FROM (SELECT id, "+score+
+		" AS score FROM (SELECT rowid AS id, bm25(words, 3.0, 2.0, 1.0) AS score FROM words WHERE words MATCH ? AND "+
+		"rowid>=?) ORDER BY 2 LIMIT ?) w CROSS JOIN item i ON w.id=i.id CROSS JOIN words_docsize z ON w.id=z.id",
+		append(args, match(p.terms), p.since, k)...)
 	if err != nil {
 		return nil, 0, err
-	}
-	type row struct {
-		Found
-		agent, expires int64
-		rank           float64
 	}
 	var all []*row
 	for rows.Next() {
 		c := &row{}
 		var at int64
-		if err := rows.Scan(&c.item, &c.agent, &c.version, &at, &c.Kind, &c.expires, &c.rank); err != nil {
+		var size, total sql.RawBytes
+		err := rows.Scan(&c.item, &c.agent, &c.version, &at, &c.Kind, &c.expires, &c.rank, &size, &total)
+		if err != nil {
 			return nil, 0, errors.Join(err, rows.Close())
 		}
-		c.Time = perdure.Time(at)
+		c.Time, c.rank = perdure.Time(at), c.rank*evened(size, total)
 		all = append(all, c)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, 0, err
 	}
-	for _, c := range all {
-		c.Score = -c.rank * f.boost(&c.Found)
-	}
+	f.score(all)
 	slices.SortStableFunc(all, func(a, b *row) int { return cmp.Compare(b.Score, a.Score) })
 	var first, agents []int64
 	for _, c := range all[:min(len(all), f.wanted()+f.wanted()/2)] {
@@ -425,16 +421,6 @@ func (f *finder) candidates(ctx context.Context, p *searching, k int) (found []*
 		}
 	}
 	return found, len(all), nil
-}
-
-// boost favours what is newer, and documents over what was once said. It changes little: what fits better stays before.
-func (f *finder) boost(c *Found) float64 {
-	age := max(float64(f.now-c.Time)/float64(24*time.Hour/time.Millisecond), 0)
-	boost := 1 + 0.1*math.Exp(-age/30)
-	if c.once() {
-		boost *= 1.15
-	}
-	return boost
 }
 
 // once reports whether something is found once, by its best passage: a document, but not what was said elsewhere, whose
