@@ -97,7 +97,11 @@ func (t *Conversation) Begin(ctx context.Context, turns int) (said []view.Spoken
 			view.Called(a))), "perdure chat --new talks to another agent; perdure doc read and doc write are "+
 			"for documents")
 	}
-	if !t.Home.Ended(a) && !t.Follow {
+	ended, err := t.Home.Ended(a)
+	if err != nil {
+		return nil, err
+	}
+	if !ended && !t.Follow {
 		if err := Advised(t.Node, a.Fold().Intent.Advisor); err != nil {
 			return nil, err
 		}
@@ -145,8 +149,8 @@ func (t *Conversation) Do(ctx context.Context, in Input) error {
 
 // gone refuses an agent that this store has handed over: what is said to this copy would be heard by nobody.
 func (t *Conversation) gone(a *perdure.Agent) error {
-	if t.Home.Ended(a) || !a.Fold().HandedOver(t.place) {
-		return nil
+	if ended, err := t.Home.Ended(a); err != nil || ended || !a.Fold().HandedOver(t.place) {
+		return err
 	}
 	idle := perdure.Idle{Reasons: []perdure.Reason{{Kind: phase.RestGiven}}}
 	return perdure.WithHint(fmt.Errorf("%s %w: %s", view.Called(a), errPerson, view.Why(idle)),

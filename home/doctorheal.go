@@ -141,7 +141,7 @@ func (h *Home) hashes() (out []perdure.Hash) {
 	if set, err := LoadPolicy(h, nil); err == nil {
 		sets = append(sets, set)
 	}
-	if known, err := knownPolicies(h); err == nil {
+	if known, err := knownPolicies(h, true); err == nil {
 		sets = append(sets, known...)
 	}
 	for _, set := range sets {
@@ -254,7 +254,11 @@ func (d *Doctor) alone(ctx context.Context, s perdure.Store, id perdure.AgentID)
 // pause pauses an agent of which a part is lost, if it has not ended.
 func (d *Doctor) pause(ctx context.Context, s perdure.Store, id perdure.AgentID) (paused bool, err error) {
 	a, err := perdure.Load(ctx, s, id)
-	if err != nil || d.h.Ended(a) {
+	ended := false
+	if err == nil {
+		ended, err = d.h.Ended(a)
+	}
+	if err != nil || ended {
 		return false, err
 	}
 	n, err := d.h.Node(ctx, s)

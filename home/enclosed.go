@@ -2,18 +2,25 @@ package home
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/schema"
 )
 
-// maxEnclosed bounds the bytes of policies that one agent brings along: every process of the home reads them, and that
-// takes a second or two.
-const maxEnclosed = 512 << 10
+// maxEnclosed bounds the bytes of all policies that agents brought along to a home, and those of all their schemas:
+// whoever runs these agents reads them, and that takes some seconds. A file counts as fileSize more.
+const (
+	maxEnclosed = 4 << 20
+	fileSize    = 1 << 10
+)
 
 // Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the
 // schema of its state, as far as nodes here do not know them. Each is what its hash says. Policies of agents only
@@ -30,7 +37,6 @@ func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	size := 0
 	for e, err := range perdure.Memory(ctx, s, id) {
 		if err != nil {
 			return err
@@ -42,15 +48,8 @@ func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) e
 			continue
 		}
 		wanted = slices.Delete(wanted, i, i+1)
-		if n.Kind == perdure.EnclosedPolicy {
-			size += len(n.Text)
-		}
-		if err = fmt.Errorf("policies of more than %d bytes", maxEnclosed); size <= maxEnclosed {
-			err = h.keepEnclosed(&n)
-		}
-		if err != nil {
-			return perdure.WithHint(fmt.Errorf("what agent %s brings along: %w", id.Short(), err),
-				"it does nothing here without its policies; whoever made it can make it again with shorter ones")
+		if err := h.keepEnclosed(&n); err != nil {
+			return fmt.Errorf("what agent %s brings along: %w", id.Short(), err)
 		}
 	}
 	return nil
@@ -90,9 +89,13 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 		if err != nil {
 			return err
 		}
+		dir := filepath.Join(PolicyDir, knownDir)
+		if err := h.room(dir, n.Of, set.Texts()...); err != nil {
+			return err
+		}
 		for i, text := range set.Texts() {
-			if err := h.Keep(filepath.Join(PolicyDir, knownDir, n.Of.Short(), fmt.Sprintf("%d.cedar", i+1)),
-				[]byte(text)); err != nil {
+			name := filepath.Join(dir, n.Of.String(), fmt.Sprintf("%d.cedar", i+1))
+			if err := h.Keep(name, []byte(text)); err != nil {
 				return err
 			}
 		}
@@ -103,6 +106,9 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 		}
 		known, err := h.Schemas()
 		if err == nil {
+			err = h.room(schemaDir, n.Of, string(sch.JSON()))
+		}
+		if err == nil {
 			err = known.Add(sch)
 		}
 		if err != nil {
@@ -111,4 +117,41 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 		return h.Keep(filepath.Join(schemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
 	}
 	return nil
+}
+
+// room is nil if a folder of the home has room for more texts that an agent brought along.
+func (h *Home) room(dir string, of perdure.Hash, texts ...string) error {
+	size := len(texts) * fileSize
+	for _, text := range texts {
+		size += len(text)
+	}
+	dir = filepath.Join(h.Dir, dir)
+	kept, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, one := range kept {
+		name := strings.TrimSuffix(one.Name(), ".lode")
+		if name == of.String() || !byHash.MatchString(name[strings.LastIndexByte(name, '-')+1:]) {
+			continue // what came in part is kept again, and what its owner named is no stranger's
+		}
+		err := filepath.WalkDir(filepath.Join(dir, one.Name()), func(_ string, f fs.DirEntry, err error) error {
+			if err != nil || f.IsDir() {
+				return err
+			}
+			info, err := f.Info()
+			if err == nil {
+				size += int(info.Size()) + fileSize
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if size <= maxEnclosed {
+		return nil
+	}
+	return perdure.WithHint(fmt.Errorf("there is no room for the text of %s: agents may bring along %d bytes in all",
+		of.Short(), maxEnclosed), "take out of "+dir+" what no agent needs")
 }

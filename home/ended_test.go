@@ -34,8 +34,8 @@ func TestAStrangersEndIsNone(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if got := h.Ended(a); got != (by == n.Key) {
-				t.Errorf("ended by %s: %v", by.Name, got)
+			if got, err := h.Ended(a); got != (by == n.Key) || err != nil {
+				t.Errorf("ended by %s: %v, %v", by.Name, got, err)
 			}
 		}
 		return nil

@@ -224,9 +224,9 @@ func (h *Home) VoicesIn(a *perdure.Agent) view.Voices {
 }
 
 // Ended reports whether an agent has ended, as far as that counts here: a stranger's word ends none of somebody here.
-func (h *Home) Ended(a *perdure.Agent) bool {
+func (h *Home) Ended(a *perdure.Agent) (bool, error) {
 	t, err := h.Trust()
-	return err == nil && t.Ended(a) != nil
+	return err == nil && t.Ended(a) != nil, err
 }
 
 // KeyNames are the names of the keys this home knows; empty for one it has no name for.

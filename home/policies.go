@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/perdure/perdure"
@@ -16,8 +18,12 @@ import (
 // charters name by their hash, and those that were in force before.
 const knownDir = "known"
 
-// knownPolicies are the further sets of a home.
-func knownPolicies(h *Home) ([]*policy.Set, error) {
+// byHash is what a set is called there that somebody named by its hash. It is read only when it is asked for: most of
+// them came along with agents, and their texts are those of strangers.
+var byHash = regexp.MustCompile("^[0-9a-f]{12}([0-9a-f]{52})?$")
+
+// knownPolicies are the further sets of a home, those of a hash only for whoever wants all.
+func knownPolicies(h *Home, all bool) ([]*policy.Set, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
@@ -31,7 +37,7 @@ func knownPolicies(h *Home) ([]*policy.Set, error) {
 	}
 	var sets []*policy.Set
 	for _, f := range found {
-		if !f.IsDir() && filepath.Ext(f.Name()) != ".cedar" {
+		if !f.IsDir() && filepath.Ext(f.Name()) != ".cedar" || !all && byHash.MatchString(f.Name()) {
 			continue
 		}
 		set, err := policy.LoadPaths(filepath.Join(dir, f.Name()))
@@ -43,7 +49,7 @@ func knownPolicies(h *Home) ([]*policy.Set, error) {
 	return sets, nil
 }
 
-// seekPolicy looks for policies that came to a home after its node began, where those are kept that agents bring along.
+// seekPolicy looks for policies where those are kept that agents bring along, be it after the node of the home began.
 func (h *Home) seekPolicy() func(perdure.Hash) *policy.Set {
 	var found sync.Map // by hash
 	return func(of perdure.Hash) *policy.Set {
@@ -53,12 +59,14 @@ func (h *Home) seekPolicy() func(perdure.Hash) *policy.Set {
 		if h.Dir == "" {
 			return nil
 		}
-		set, err := policy.LoadPaths(filepath.Join(h.Dir, PolicyDir, knownDir, of.Short()))
-		if err != nil || set.Hash() != of {
-			return nil // one that is not known denies
+		for _, name := range []string{of.String(), of.Short()} {
+			set, err := policy.LoadPaths(filepath.Join(h.Dir, PolicyDir, knownDir, name))
+			if err == nil && set.Hash() == of {
+				found.Store(of, set)
+				return set
+			}
 		}
-		found.Store(of, set)
-		return set
+		return nil // one that is not known denies
 	}
 }
 
@@ -83,7 +91,8 @@ func AuditPolicies(h *Home, paths []string) (*policy.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return set.Know(append(sets, policy.Default())...), nil
+	known, err := knownPolicies(h, true)
+	return set.Seek(nil).Know(slices.Concat(sets, known, []*policy.Set{policy.Default()})...), err
 }
 
 // LoadPolicy loads the policies named, else those of the home.

@@ -90,7 +90,7 @@ func (p *Powers) Node(ctx context.Context, h *Home, s perdure.Store, log *slog.L
 	if n.Scopes, err = p.scopes(); err != nil {
 		return nil, err
 	}
-	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set.Seek(h.seekPolicy()), set.Hash(), log, 10*time.Minute
+	n.Policy, n.PolicyHash, n.Log, n.CollectEvery = set, set.Hash(), log, 10*time.Minute
 	if n.Seated, err = h.seated(); err != nil {
 		return nil, err
 	}
@@ -352,14 +352,14 @@ func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 		}
 		paths = found
 	}
-	known, err := knownPolicies(h)
+	known, err := knownPolicies(h, false)
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 0 {
-		return policy.Default().Know(known...), nil
+	set := policy.Default()
+	if len(paths) > 0 {
+		set, err = policy.LoadPaths(paths...)
 	}
-	set, err := policy.LoadPaths(paths...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, perdure.WithHint(err, "check the path: nothing runs under a policy that is not there")
 	}
@@ -367,7 +367,7 @@ func (p *Powers) Policy(h *Home) (*policy.Set, error) {
 		return nil, perdure.WithHint(fmt.Errorf("load policies: %w", err),
 			"nothing runs under a policy that does not load; correct it")
 	}
-	return set.Know(known...), nil
+	return set.Know(known...).Seek(h.seekPolicy()), nil
 }
 
 // Describe says what a node can do.

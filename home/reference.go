@@ -172,7 +172,7 @@ func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	for _, file := range files {
 		text, err := disk.ReadFile(file, maxConfig)
 		if err == nil {
-			err = h.Keep(filepath.Join(PolicyDir, knownDir, set.Hash().Short(), filepath.Base(file)), text)
+			err = h.Keep(filepath.Join(PolicyDir, knownDir, set.Hash().String(), filepath.Base(file)), text)
 		}
 		if err != nil {
 			return perdure.Hash{}, err

@@ -72,9 +72,9 @@ func (t *Conversation) rest(ctx context.Context) (*Rest, error) {
 		return nil, err
 	}
 	f, now := a.Fold(), time.Now()
-	r := &Rest{Type: "rest", Agent: t.Agent, Name: f.Intent.Name, Now: a, ended: t.Home.Ended(a)}
-	if r.ended {
-		return r, nil
+	r := &Rest{Type: "rest", Agent: t.Agent, Name: f.Intent.Name, Now: a}
+	if r.ended, err = t.Home.Ended(a); err != nil || r.ended {
+		return r, err
 	}
 	if r.Waits, err = view.Waits(ctx, t.Node.Store, a, t.Node.Trusted(), t.Node.Key.Key(), now); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type Set struct {
 	texts   []string // of its files, in the order of the hash
 	known   map[perdure.Hash]*Set
 	seek    func(perdure.Hash) *Set // see Seek; nil: nothing is looked for
+	learned int                     // bytes, see Learn
 	counts  bool                    // a rule reads how often tools were called
 }
 
@@ -137,8 +138,8 @@ func (s *Set) decide(f *value) perdure.Verdict {
 }
 
 // Seek is s with a way to look for a policy that a charter names and s does not know: the home of a node that runs may
-// have got it since. Find returns nil if there is none. It is called by several goroutines at once, for each answer
-// about such an agent, so it keeps what it finds.
+// have got it since, and need not read those that nobody names. A nil find looks for nothing. Find returns nil if there
+// is none. It is called by several goroutines at once, for each answer about such an agent, so it keeps what it finds.
 func (s *Set) Seek(find func(perdure.Hash) *Set) *Set {
 	out := *s
 	out.seek = find

@@ -35,18 +35,11 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 	if !ok {
 		return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
 	}
-	if len(list) > maxEnclosedFiles {
-		return nil, fmt.Errorf("policy %s: %d files: want at most %d", hash.Short(), len(list), maxEnclosedFiles)
-	}
 	var files []File
-	size := 0
 	for i, v := range list {
 		t, ok := v.(string)
 		if !ok {
 			return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
-		}
-		if size += len(t); size > maxEnclosed {
-			return nil, fmt.Errorf("policy %s: more than %d bytes", hash.Short(), maxEnclosed)
 		}
 		files = append(files, File{Name: fmt.Sprintf("%s-%d.cedar", hash.Short(), i+1), Text: []byte(t)})
 	}
@@ -68,18 +61,22 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 func (s *Set) Texts() []string { return slices.Clone(s.texts) }
 
 // Learn is s with the policy an entry tells, if it tells one that s does not know. A text that is not that of its hash
-// teaches nothing.
+// teaches nothing, and neither does one beyond maxLearned: anybody can put any number of them into a memory.
 func (s *Set) Learn(e *perdure.Entry) *Set {
 	ev, _ := e.Content().(perdure.Event)
 	r, ok := ev.Notice.(perdure.Enclosed)
 	if !ok || r.Kind != perdure.EnclosedPolicy || r.Of == s.hash || s.known[r.Of] != nil {
 		return s
 	}
-	set, err := FromText(r.Of, r.Text)
-	if err != nil {
+	if len(r.Text) > maxLearned-s.learned {
 		return s
 	}
 	out := *s
+	out.learned += len(r.Text)
+	set, err := FromText(r.Of, r.Text)
+	if err != nil {
+		return &out
+	}
 	if out.known = maps.Clone(s.known); out.known == nil {
 		out.known = map[perdure.Hash]*Set{}
 	}

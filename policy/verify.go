@@ -146,7 +146,7 @@ func (s *Set) Under(hash perdure.Hash) *Set {
 	if hash == s.hash {
 		return s
 	}
-	known := s.known[hash]
+	known := s.named(hash)
 	if known == nil {
 		known = builtIns()[hash]
 	}
@@ -157,7 +157,7 @@ func (s *Set) Under(hash perdure.Hash) *Set {
 	if copied.known = maps.Clone(s.known); copied.known == nil {
 		copied.known = map[perdure.Hash]*Set{}
 	}
-	copied.known[s.hash] = s
+	copied.known[s.hash], copied.seek = s, s.seek
 	return &copied
 }
 

@@ -139,37 +139,54 @@ when { context.args has host && [`+hosts+`"x"].contains(context.args.host) };`)
 when { context.args has `+deep+` && context.args.`+deep+` == "x" };`)
 }
 
-// TestWhatIsEnclosedIsBounded: a policy that an agent brings along is read by every process that knows it.
-func TestWhatIsEnclosedIsBounded(t *testing.T) {
-	text := func(n, size int) (perdure.Hash, perdure.Data) {
-		var files []any
+// TestWhatIsLearnedIsBounded: a memory may tell any number of policies, and those of a home may be long.
+func TestWhatIsLearnedIsBounded(t *testing.T) {
+	told := func(name string, n, size int) (perdure.Hash, *perdure.Entry) {
+		var files []policy.File
 		for i := range n {
-			files = append(files, fmt.Sprintf("@id(\"r%d\") forbid (principal, action, resource); //%s", i,
-				strings.Repeat("x", size)))
+			text := fmt.Sprintf("@id(\"%s%d\") forbid (principal, action, resource); //%s", name, i,
+				strings.Repeat("x", size))
+			files = append(files, policy.File{Name: "p.cedar", Text: []byte(text)})
 		}
-		d, err := perdure.DataOf(files)
+		set, err := policy.Parse(files...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sums []any
-		for _, f := range files {
-			sums = append(sums, perdure.HashOf([]byte(f.(string))).String())
-		}
-		slices.SortFunc(sums, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-		of, err := perdure.DataOf(sums)
+		key, err := perdure.GenerateSigner("n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return perdure.HashOf(of), d
+		node := &perdure.Node{Store: new(perdure.MemStore), Key: key}
+		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+			Charter: perdure.Charter{Scope: "home"}})
+		if err == nil {
+			_, err = node.Tell(t.Context(), a.ID(), perdure.Event{Name: "enclosed", Notice: perdure.Enclosed{
+				Of: set.Hash(), Kind: perdure.EnclosedPolicy, Text: set.Tell(set.Hash())}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last *perdure.Entry
+		for e, err := range perdure.Memory(t.Context(), node.Store, a.ID()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = e
+		}
+		return set.Hash(), last
 	}
-	for _, c := range []struct {
-		n, size int
-		want    string
-	}{{64, 10, ""}, {65, 10, "65 files: want at most 64"}, {4, 65 << 10, "more than 262144 bytes"}} {
-		hash, d := text(c.n, c.size)
-		_, err := policy.FromText(hash, d)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%d files of %d bytes: %v, want %q", c.n, c.size, err, c.want)
+	hash, e := told("own", 80, 6<<10)
+	if s := policy.Default().Learn(e); s.Under(hash) == nil {
+		t.Error("a policy of many files is not learned: it may be that of the home")
+	}
+	s, learned := policy.Default(), 0
+	for i := range 20 {
+		hash, e := told(fmt.Sprintf("p%d-", i), 1, 255<<10)
+		if s = s.Learn(e); s.Under(hash) != nil {
+			learned++
 		}
+	}
+	if learned != 16 {
+		t.Errorf("%d policies of 255 KiB are learned from one memory, want 16", learned)
 	}
 }

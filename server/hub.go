@@ -265,7 +265,11 @@ func (t *topic) past(p view.Place, item perdure.Item) view.Place {
 // hasEnded reports whether the agent has ended, as far as that counts here: a stranger's word ends no stream.
 func (t *topic) hasEnded(ctx context.Context) bool {
 	a, err := t.desk.Load(ctx, t.id)
-	return err == nil && t.desk.Home.Ended(a)
+	if err != nil {
+		return false
+	}
+	ended, err := t.desk.Home.Ended(a)
+	return err == nil && ended // else the next look tells
 }
 
 // refresh takes in what has arrived.

@@ -273,7 +273,7 @@ func (c *Changes) Take() (ids map[perdure.AgentID]struct{}, all bool) {
 
 // Live shows what arrives for agents, until all of them have ended, which ended says of each as it is now: who may have
 // written that is the caller's to judge.
-func Live(ctx context.Context, s perdure.Store, ended func(*perdure.Agent) bool, followed []*Follower,
+func Live(ctx context.Context, s perdure.Store, ended func(*perdure.Agent) (bool, error), followed []*Follower,
 	show func(*Follower, Line) error) error {
 	changed := Watch(ctx, s)
 	for len(followed) > 0 {
@@ -293,7 +293,11 @@ func Live(ctx context.Context, s perdure.Store, ended func(*perdure.Agent) bool,
 			if err != nil {
 				return err
 			}
-			if !ended(a) {
+			over, err := ended(a)
+			if err != nil {
+				return err
+			}
+			if !over {
 				on = append(on, w)
 			}
 			if err := w.Next(ctx, func(one Line) error { return show(w, one) }); err != nil {

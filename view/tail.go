@@ -46,7 +46,7 @@ type Tail struct {
 	// Skip is told of an agent whose memory cannot be read, which hides no other.
 	Skip func(perdure.AgentID, error)
 	// Ended reports whether an agent has ended, for Agents.
-	Ended func(*perdure.Agent) bool
+	Ended func(*perdure.Agent) (bool, error)
 
 	names   map[string]perdure.AgentID // who was called so first
 	skipped map[perdure.AgentID]string // for what agents were left out last

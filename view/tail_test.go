@@ -33,7 +33,7 @@ func TestTwoOfOneNameAreToldApart(t *testing.T) {
 		ids = append(ids, a.ID())
 	}
 	var labels []string
-	tail := &view.Tail{Store: n.Store, Ended: func(*perdure.Agent) bool { return true },
+	tail := &view.Tail{Store: n.Store, Ended: func(*perdure.Agent) (bool, error) { return true, nil },
 		Choice: view.Choice{Kinds: []perdure.Kind{perdure.KindGenesis}}}
 	tail.Show = func(w *view.Follower, one view.Line) error {
 		if one.Kind != perdure.KindGenesis || w.AgentLine(one).Name != "twin" {
