@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -62,23 +63,20 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	ctx, x := wire.Watched(ctx)
 	stream := service.NewStreaming(ctx, m.params(p))
 	defer stream.Close() //nolint:errcheck // what was read counts
-	var msg anthropic.Message
-	args := map[int64]string{} // of calls as they came: the SDK empties those that are not JSON
+	var s pieces
 	done := false
 	for stream.Next() {
 		e := stream.Current()
-		if err := msg.Accumulate(e); err != nil {
-			return advisor.Reply{Tokens: tokensOf(&msg)}, wire.Hide(key, wire.Broken(ctx, to, err))
-		}
-		if e.Type == "content_block_delta" && e.Delta.Type == "input_json_delta" {
-			args[e.Index] += e.Delta.PartialJSON
+		if err := s.add(e); err != nil {
+			return advisor.Reply{Tokens: tokensOf(&s.msg)}, wire.Hide(key, wire.Broken(ctx, to, err))
 		}
 		if live != nil && e.Type == "content_block_delta" && e.Delta.Type == "text_delta" {
 			live(e.Delta.Text)
 		}
 		done = done || e.Type == "message_stop"
 	}
-	r := replyOf(&msg, args)
+	msg, args := s.whole()
+	r := replyOf(msg, args)
 	if err := stream.Err(); err != nil {
 		return r, wire.Hide(key, failure(ctx, to, err, x))
 	}
@@ -90,6 +88,55 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 			Note: "Anthropic answered that the context window is exceeded"}
 	}
 	return r, nil
+}
+
+// pieces are the parts of a message as they come. The SDK would copy what it has of a block with every piece of it.
+type pieces struct {
+	msg    anthropic.Message
+	blocks []*added
+}
+
+// added is what came of a block since it began.
+type added struct{ text, thinking, signature, args strings.Builder }
+
+func (s *pieces) add(e anthropic.MessageStreamEventUnion) error {
+	switch e.Type {
+	case "message_start", "message_delta", "content_block_start":
+		if e.Type == "message_start" {
+			s.blocks = nil
+		}
+		err := s.msg.Accumulate(e)
+		if len(s.msg.Content) > wire.MaxParts {
+			return wire.ErrParts
+		}
+		for len(s.blocks) < len(s.msg.Content) {
+			s.blocks = append(s.blocks, new(added))
+		}
+		return err
+	case "content_block_delta":
+		if e.Index < 0 || e.Index >= int64(len(s.blocks)) {
+			return fmt.Errorf("it adds to block %d of %d", e.Index, len(s.blocks))
+		}
+		b := s.blocks[e.Index]
+		b.text.WriteString(e.Delta.Text)
+		b.thinking.WriteString(e.Delta.Thinking)
+		b.signature.WriteString(e.Delta.Signature)
+		b.args.WriteString(e.Delta.PartialJSON)
+	}
+	return nil
+}
+
+// whole is the message, and the arguments of calls as they came, by their blocks: they may be no JSON.
+func (s *pieces) whole() (*anthropic.Message, map[int64]string) {
+	args := map[int64]string{}
+	for i, b := range s.blocks {
+		c := &s.msg.Content[i]
+		c.Text += b.text.String()
+		c.Thinking += b.thinking.String()
+		c.Signature += b.signature.String()
+		args[int64(i)] = b.args.String()
+	}
+	return &s.msg, args
 }
 
 // params is the prompt as Anthropic wants it.
@@ -238,10 +285,11 @@ func tokensOf(msg *anthropic.Message) advisor.Tokens {
 
 func replyOf(msg *anthropic.Message, args map[int64]string) advisor.Reply {
 	r := advisor.Reply{Tokens: tokensOf(msg), Raw: rawOf(msg)}
+	var text strings.Builder
 	for i := range msg.Content {
 		switch b := &msg.Content[i]; b.Type {
 		case "text":
-			r.Text += b.Text
+			text.WriteString(b.Text)
 		case "tool_use":
 			c := advisor.ToolCall{ID: b.ID, Name: b.Name, Args: args[int64(i)]}
 			if c.Args == "" { // not in pieces
@@ -250,6 +298,7 @@ func replyOf(msg *anthropic.Message, args map[int64]string) advisor.Reply {
 			r.Calls = append(r.Calls, c)
 		}
 	}
+	r.Text = text.String()
 	switch msg.StopReason {
 	case anthropic.StopReasonMaxTokens, "model_context_window_exceeded":
 		r.Stop = advisor.StopLength

@@ -66,17 +66,19 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	var s pieces
 	for resp, err := range client.Models.GenerateContentStream(ctx, m.name, contents, config) {
 		if err != nil {
-			return s.reply, wire.Hide(key, failure(ctx, to, err, x))
+			return s.done(), wire.Hide(key, failure(ctx, to, err, x))
 		}
-		s.add(resp, live)
+		if s.add(resp, live); len(s.reply.Calls) > wire.MaxParts {
+			return s.done(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts))
+		}
 	}
 	switch {
 	case s.malformed:
 		s.reply.Calls = append(s.reply.Calls, advisor.ToolCall{Name: "?", Args: "malformed"})
 	case s.reply.Stop != advisor.StopRefused && !s.finished:
-		return s.reply, wire.CutOff(to, x)
+		return s.done(), wire.CutOff(to, x)
 	}
-	return s.reply, nil
+	return s.done(), nil
 }
 
 // prompt is the prompt as Gemini wants it.
@@ -138,9 +140,15 @@ func partOf(part advisor.Part) *genai.Part {
 
 // pieces are the parts of a reply as they come.
 type pieces struct {
-	reply     advisor.Reply
+	reply     advisor.Reply // without its text
+	text      strings.Builder
 	finished  bool
 	malformed bool
+}
+
+func (s *pieces) done() advisor.Reply {
+	s.reply.Text = s.text.String()
+	return s.reply
 }
 
 func (s *pieces) add(resp *genai.GenerateContentResponse, live func(string)) {
@@ -196,7 +204,7 @@ func (s *pieces) part(part *genai.Part, live func(string)) {
 		return
 	}
 	if part.Text != "" {
-		s.reply.Text += part.Text
+		s.text.WriteString(part.Text)
 		if live != nil {
 			live(part.Text)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/advisor"
@@ -61,7 +60,9 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	defer stream.Close() //nolint:errcheck // what was read counts
 	var s pieces
 	for stream.Next() {
-		s.add(stream.Current(), live)
+		if !s.add(stream.Current(), live) {
+			return s.reply(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts))
+		}
 	}
 	if err := stream.Err(); err != nil {
 		return s.reply(), wire.Hide(key, failure(ctx, to, err, x))
@@ -150,13 +151,21 @@ func messages(in *advisor.Message) []openai.ChatCompletionMessageParamUnion {
 
 // pieces are the parts of a reply as they come.
 type pieces struct {
-	text, refusal, finish string
-	calls                 []advisor.ToolCall
-	index                 []int64 // of calls
-	tokens                advisor.Tokens
+	text, refusal strings.Builder
+	finish        string
+	calls         []*call
+	last          map[int64]*call // by index
+	tokens        advisor.Tokens
 }
 
-func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
+// call is a call as it comes.
+type call struct {
+	id         string
+	name, args strings.Builder
+}
+
+// add adds a chunk; false: there are too many calls.
+func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) bool {
 	if u := &c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 { // some servers count again with every piece
 		s.tokens = advisor.Tokens{In: u.PromptTokens, Out: u.CompletionTokens,
 			Cached: u.PromptTokensDetails.CachedTokens}
@@ -167,12 +176,12 @@ func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
 			continue
 		}
 		if d := choice.Delta.Content; d != "" {
-			s.text += d
+			s.text.WriteString(d)
 			if live != nil {
 				live(d)
 			}
 		}
-		s.refusal += choice.Delta.Refusal
+		s.refusal.WriteString(choice.Delta.Refusal)
 		for j := range choice.Delta.ToolCalls {
 			s.call(&choice.Delta.ToolCalls[j])
 		}
@@ -180,33 +189,34 @@ func (s *pieces) add(c openai.ChatCompletionChunk, live func(string)) {
 			s.finish = choice.FinishReason
 		}
 	}
+	return len(s.calls) <= wire.MaxParts
 }
 
 // call adds a piece of a call. Some servers send each call whole, under the same index and with another id.
 func (s *pieces) call(d *openai.ChatCompletionChunkChoiceDeltaToolCall) {
-	n := -1
-	for i := len(s.index) - 1; i >= 0 && n < 0; i-- {
-		if s.index[i] == d.Index {
-			n = i
+	c := s.last[d.Index]
+	if c == nil || d.ID != "" && c.id != "" && d.ID != c.id {
+		if s.last == nil {
+			s.last = map[int64]*call{}
 		}
+		c = new(call)
+		s.calls, s.last[d.Index] = append(s.calls, c), c
 	}
-	if n < 0 || d.ID != "" && s.calls[n].ID != "" && d.ID != s.calls[n].ID {
-		s.calls, s.index = append(s.calls, advisor.ToolCall{}), append(s.index, d.Index)
-		n = len(s.calls) - 1
-	}
-	c := &s.calls[n]
 	if d.ID != "" {
-		c.ID = d.ID
+		c.id = d.ID
 	}
-	c.Name += d.Function.Name
-	c.Args += d.Function.Arguments
+	c.name.WriteString(d.Function.Name)
+	c.args.WriteString(d.Function.Arguments)
 }
 
 func (s *pieces) reply() advisor.Reply {
-	r := advisor.Reply{Text: s.text, Calls: slices.Clone(s.calls), Tokens: s.tokens}
+	r := advisor.Reply{Text: s.text.String(), Tokens: s.tokens}
+	for _, c := range s.calls {
+		r.Calls = append(r.Calls, advisor.ToolCall{ID: c.id, Name: c.name.String(), Args: c.args.String()})
+	}
 	switch {
-	case s.refusal != "" || s.finish == "content_filter":
-		r.Stop, r.Refusal = advisor.StopRefused, s.refusal
+	case s.refusal.Len() > 0 || s.finish == "content_filter":
+		r.Stop, r.Refusal = advisor.StopRefused, s.refusal.String()
 	case s.finish == "length":
 		r.Stop = advisor.StopLength
 	}

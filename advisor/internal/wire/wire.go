@@ -130,11 +130,16 @@ func (p Party) keyRefused() string {
 const (
 	// maxReplyBytes bounds the bytes of a reply on the wire.
 	maxReplyBytes = 64 << 20
+	// MaxParts bounds the calls of a reply, and the other blocks of one: no model calls as many tools at once.
+	MaxParts = 1024
 	// maxComplaint bounds what is read of an error where a page was asked for.
 	maxComplaint = 64 << 10
 	// maxNote bounds what is repeated of a provider's own error text.
 	maxNote = 512
 )
+
+// ErrParts says that a reply has more than MaxParts.
+var ErrParts = fmt.Errorf("the reply has more than %d parts", MaxParts)
 
 // KeyInvalid is the reason in which Google says that a key is wrong: the status is 400.
 const KeyInvalid = "API_KEY_INVALID"
