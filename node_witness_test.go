@@ -344,3 +344,60 @@ func TestWhatAStoreSawItselfItCannotLackBecauseTheAgentWentOn(t *testing.T) {
 		})
 	}
 }
+
+// A stranger wrote into an older copy that its store handed the agent over: that does not make it one that went on
+// elsewhere, as it should.
+func TestAStrangersHandOverMakesNoOlderCopyAGoodOne(t *testing.T) {
+	for name, byStranger := range map[string]bool{"its store": false, "a stranger": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, new(perdure.MemStore), nil)
+			n.Place = perdure.Place{ID: perdure.HashOf(nil)}
+			id := create(t, n, perdure.Genesis{Seat: n.Place.ID})
+			a, err := perdure.Load(t.Context(), n.Store, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if byStranger {
+				s := on(t, a)
+				s.write(perdure.Event{Name: "seat-given", Notice: perdure.SeatGiven{At: n.Place.ID,
+					Of: []perdure.Hash{s.a.Heads()[0]}, Owned: true}})
+				put(t, n.Store, id, s.all...)
+			} else if err := n.GiveSeat(t.Context(), id, perdure.Key{}, ""); err != nil {
+				t.Fatal(err)
+			}
+			if a, err = perdure.Load(t.Context(), n.Store, id); err != nil || !a.GoneOn(n.Place) {
+				t.Fatalf("it was not handed over: %v", err)
+			}
+			newer := perdure.Sighting{Heads: []perdure.Hash{perdure.HashOf([]byte("newer"))}, Elsewhere: true}
+			missing, away, err := a.Behind(t.Context(), n.Store, n.Place, n.Trust, newer)
+			if err != nil || away == byStranger || len(missing) > 0 != byStranger {
+				t.Errorf("it lacks %v, went on elsewhere: %v, %v", missing, away, err)
+			}
+		})
+	}
+}
+
+// Who had the agent handed over since an older copy was made does not go on with that copy, unless the copy knows that
+// its seat is elsewhere: nothing that must happen once is done there.
+func TestACopyThatKnowsThatItsSeatIsElsewhereGoesOn(t *testing.T) {
+	for name, elsewhere := range map[string]bool{"here": false, "elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			had, w := newNode(t, new(perdure.MemStore), nil), new(copyWitness)
+			had.Place = perdure.Place{ID: perdure.HashOf(nil)}
+			id := create(t, had, perdure.Genesis{})
+			n := newNode(t, had.Store, nil)
+			n.Key, n.Place, n.Witness = had.Key, had.Place, w
+			if elsewhere {
+				n.Place = perdure.Place{ID: perdure.HashOf([]byte("here"))}
+			}
+			w.told = perdure.Sighting{Heads: []perdure.Hash{perdure.HashOf([]byte("newer"))}, Given: true}
+			idle := run(t, n, id)
+			if !idle.Is(phase.RestOlder) || idle.Reasons[0].Given == elsewhere {
+				t.Errorf("it rests for %+v", idle.Reasons)
+			}
+			if _, err := n.Accept(t.Context(), id, "it is what is left"); (err == nil) != elsewhere {
+				t.Errorf("to go on with it: %v", err)
+			}
+		})
+	}
+}
