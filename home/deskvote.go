@@ -56,6 +56,9 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 	if err := v.Voter(); err != nil {
 		return nil, false, err
 	}
+	if v.Link != nil && b.Digest == "" {
+		b.Digest = v.Link.Digest.String() // also where that is not open any more, and another is
+	}
 	a, q, vote, err := d.votable(ctx, v, arg, v.Person.Key(), b)
 	if again := d.again(ctx, v, arg, b, err); again != nil {
 		return again, true, nil
@@ -79,9 +82,9 @@ func (d *Desk) Vote(ctx context.Context, v *Visitor, arg string, b Ballot) (out 
 }
 
 // again is what came of an answer by a link that comes again, as its sender may not have heard that it arrived; nil: it
-// is not that.
+// is not that. Memory says so: a process that is killed has not marked the link.
 func (d *Desk) again(ctx context.Context, v *Visitor, arg string, b Ballot, refused error) *Told {
-	if v.Link == nil || v.Link.Said != saidWord(b.Approve) || refused == nil ||
+	if v.Link == nil || refused == nil ||
 		!strings.HasPrefix(v.Link.Digest.String(), strings.ToLower(b.Digest)) {
 		return nil
 	}
@@ -100,9 +103,21 @@ func (d *Desk) again(ctx context.Context, v *Visitor, arg string, b Ballot, refu
 			return nil
 		}
 		out.Before = true
+		d.used(v, b.Approve)
 		return out
 	}
 	return nil
+}
+
+// used marks the link of a visitor as good for no other answer. The same may come again, and changes nothing.
+func (d *Desk) used(v *Visitor, approve bool) {
+	if v.Link == nil || v.token == nil {
+		return
+	}
+	if err := d.Home.usedLink(v.token, approve); err != nil {
+		err = errors.Join(err, d.Home.dropToken(v.token))
+		d.Home.note("the link was used, and that could not be kept: %v", err)
+	}
 }
 
 // signed is the commit by which the visitor answers, signed by them; message is the id of the message it came in, if
@@ -298,15 +313,8 @@ func (d *Desk) take(
 	if err != nil {
 		return nil, false, err
 	}
-	if v.Link != nil && v.token != nil {
-		vote, err := perdure.VoteOf(entries, a.ID(), entries[len(entries)-1].Origin)
-		if err == nil {
-			err = d.Home.usedLink(v.token, vote.Approve) // the same may come again, and changes nothing
-		}
-		if err != nil {
-			err = errors.Join(err, d.Home.dropToken(v.token))
-			d.Home.note("the link was used, and that could not be kept: %v", err)
-		}
+	if vote, err := perdure.VoteOf(entries, a.ID(), e.Origin); err == nil { // as TakeVote checked
+		d.used(v, vote.Approve)
 	}
 	out, err = d.told(ctx, e, nil)
 	if out != nil {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -325,28 +326,53 @@ func TestLinksAreSweptAndBounded(t *testing.T) {
 
 // A process that is killed after a vote by a link was stored, and before the link is marked as used.
 func TestALinkThatWasUsedBeforeAKillAnswersNothingElse(t *testing.T) {
-	w := newWorld(t)
-	ana, _ := w.person("ana")
-	w.quorum = 2
-	id, digest := w.asking()
-	var made client.Link
-	w.call(ana, "POST", "/v1/agents/"+id.String()+"/links", client.NewLink{Digest: digest.String()}, 200, &made)
-	_, link, _ := strings.Cut(made.Link, "#")
-	files, err := filepath.Glob(filepath.Join(w.home.Dir, "links", "*.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	before, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.call(link, "POST", "/v1/agents/"+id.String()+"/approve", client.Ballot{}, 200, nil)
-	if err := os.WriteFile(files[0], before, 0o600); err != nil { // as if it had been killed
-		t.Fatal(err)
-	}
-	code, _, text := w.raw(link, "POST", "/v1/agents/"+id.String()+"/deny", client.Ballot{})
-	if code == 200 {
-		t.Errorf("a link that was used to approve denies: %s", text)
+	for name, x := range map[string]struct {
+		quorum int64
+		runs   bool
+	}{"still open": {2, false}, "approved": {1, false}, "done": {1, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			ana, _ := w.person("ana")
+			w.quorum = x.quorum
+			id, digest := w.asking()
+			path := "/v1/agents/" + id.String()
+			var made client.Link
+			w.call(ana, "POST", path+"/links", client.NewLink{Digest: digest.String()}, 200, &made)
+			_, link, _ := strings.Cut(made.Link, "#")
+			files, err := filepath.Glob(filepath.Join(w.home.Dir, "links", "*.json"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			before, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.call(link, "POST", path+"/approve", client.Ballot{}, 200, nil)
+			if err := os.WriteFile(files[0], before, 0o600); err != nil { // as if it had been killed
+				t.Fatal(err)
+			}
+			if x.runs {
+				w.run(id)
+			}
+			p := w.problem(link, "POST", path+"/deny", client.Ballot{}, 409)
+			if !x.runs && p.Detail != "this link was used, to approve; nothing was changed" {
+				t.Errorf("to deny: %q", p.Detail)
+			}
+			for _, digest := range []string{"", digest.String()} {
+				var again client.Told
+				w.call(link, "POST", path+"/approve", client.Ballot{Digest: digest}, 200, &again)
+				if !again.Before {
+					t.Errorf("the same answer again, for %q: %+v, want that it was received before", digest, again)
+				}
+			}
+			if after, err := os.ReadFile(files[0]); err != nil || bytes.Equal(after, before) {
+				t.Errorf("the link is still open, %v", err)
+			}
+			p = w.problem(link, "POST", path+"/deny", client.Ballot{}, 409)
+			if p.Detail != "this link was used, to approve; nothing was changed" {
+				t.Errorf("to deny, then: %q", p.Detail)
+			}
+		})
 	}
 }
 
