@@ -416,7 +416,8 @@ func TestAScriptEndsWithoutAPolicy(t *testing.T) {
 
 func TestATemplateThatReadsWhatIsNotThereEndsTheAgent(t *testing.T) {
 	for path, want := range map[string]string{
-		"inputs.none": "there is no none", "inputs.list.7": "no element 7 of 1", "inputs.list.x": "no element x",
+		"inputs.none": "there is no none; there are list, n", "inputs.list.7": "no element 7 of 1",
+		"inputs.list.x": "no element x",
 		"inputs.n.deep": "not an object", "last.result": "there is no result",
 	} {
 		a := play(t, "turns:\n  - end: {}\n    when: \"false\"\n  - execute: {tool: echo, args: ['${"+path+"}']}\n",

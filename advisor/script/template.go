@@ -3,11 +3,13 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/perdure/perdure/advisor/internal/action"
+	"github.com/perdure/perdure/advisor/internal/bound"
 )
 
 // roots are the names a template may begin with.
@@ -106,7 +108,7 @@ func lookup(v any, path []string) (any, error) {
 		case map[string]any:
 			next, ok := c[name]
 			if !ok {
-				return nil, fmt.Errorf("there is no %s", name)
+				return nil, errors.New("there is no " + name + among(c))
 			}
 			v = next
 		case []any:
@@ -132,4 +134,12 @@ func isName(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// among says which names there are instead of one that is missing, within bounds: they may be anybody's.
+func among(fields map[string]any) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	return "; there are " + bound.Text(strings.Join(slices.Sorted(maps.Keys(fields)), ", "), 200)
 }
