@@ -134,21 +134,20 @@ func (f *flow) put(id perdure.AgentID, r *Run) {
 
 // step finds the body of a step: in the function under way, or in one begun again from the records.
 func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data) (*op, error) {
+	if o := f.underWay(caller.Agent, args); o != nil {
+		return o, nil
+	}
 	done, err := f.finding.Take(ctx, caller.Agent)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	f.mu.Lock()
-	r := f.runs[caller.Agent]
-	f.mu.Unlock()
-	if r != nil {
-		if o := r.find(args); o != nil {
-			return o, nil
-		}
-		f.Release(caller.Agent)
+	if o := f.underWay(caller.Agent, args); o != nil { // another step has begun it again
+		return o, nil
 	}
-	if r, err = f.again(ctx, caller, nil); err != nil {
+	f.Release(caller.Agent)
+	r, err := f.again(ctx, caller, nil)
+	if err != nil {
 		return nil, err
 	}
 	f.put(caller.Agent, r)
@@ -157,6 +156,17 @@ func (f *flow) step(ctx context.Context, caller *perdure.Fold, args perdure.Data
 	}
 	return nil, fmt.Errorf("the function no longer comes to step %s: it waits for %q; has the code changed?",
 		args.JSON(), r.waiting[0].key)
+}
+
+// underWay is the step with these arguments that the function under way waits for.
+func (f *flow) underWay(id perdure.AgentID, args perdure.Data) *op {
+	f.mu.Lock()
+	r := f.runs[id]
+	f.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	return r.find(args)
 }
 
 // stepTool does the steps of all functions of a node.
