@@ -174,3 +174,34 @@ func TestServerCannotShadowABuiltInTool(t *testing.T) {
 		})
 	}
 }
+
+// What a server says of its tool may be another thing once a person answers. What was approved is the call: its tool's
+// name and its arguments. Arguments that the tool does not take any more are not sent.
+func TestApprovalIsForACallAndNotForWhatAServerSaysOfIt(t *testing.T) {
+	t.Parallel()
+	of := func(description, field string) string {
+		return fmt.Sprintf(`[{"name":"pay","description":%q,"inputSchema":{"type":"object","additionalProperties":false,`+
+			`"properties":{%q:{"type":"string"}},"required":[%q]}}]`, description, field, field)
+	}
+	for name, x := range map[string]struct {
+		tools string
+		paid  int
+	}{"as it was": {of("pays", "to"), 1}, "another description": {of("deletes", "to"), 1},
+		"other arguments": {of("pays", "account"), 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.propose("pay", "bank.pay", `to: ann`)
+			p.ok("new", "pay", "--name", "payer")
+			run := []string{"run", "payer", "--advisor", "script:pay.yaml", "--mcp"}
+			p.perdure(append(run, server(t, "bank", of("pays", "to")))...)
+			p.done(0, "before anybody answered")
+			p.ok("approve", "payer")
+			g := p.perdure(append(run, server(t, "bank", x.tools))...)
+			p.done(x.paid, "once it was approved")
+			if x.paid == 0 && !g.says("arguments of bank.pay: field account: it is missing") {
+				t.Errorf("nobody is told why: %v", g)
+			}
+		})
+	}
+}
