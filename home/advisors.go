@@ -126,7 +126,12 @@ func (p *Powers) key(name string) advisor.KeyFunc {
 		if v := p.Known[name]; v != "" {
 			return v, nil
 		}
-		return advisor.KeyFromEnv(name)()
+		v, err := advisor.KeyFromEnv(name)()
+		if err != nil {
+			err = perdure.WithHint(err, "set it, or add a line "+name+"=… to the file that secrets in node.yaml "+
+				"names")
+		}
+		return v, err
 	}
 }
 

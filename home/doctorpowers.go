@@ -125,7 +125,7 @@ func (d *Doctor) powers() {
 	file, err := readNodeFile(d.h)
 	if d.accepted() && err == nil {
 		err = d.p.Fill(d.h)
-		d.embeddings(file.Embeddings)
+		d.embeddings(&file)
 	}
 	if err != nil {
 		d.say("node", Unwell, "correct "+filepath.Join(d.h.Dir, NodeFileName)+
@@ -343,8 +343,8 @@ func (d *Doctor) reach(a perdure.Advisor, name, source string) {
 }
 
 // embeddings looks whether the server that searches by meaning answers.
-func (d *Doctor) embeddings(source string) {
-	e, err := embedderOf(source)
+func (d *Doctor) embeddings(file *NodeFile) {
+	e, err := file.embedder()
 	if e == nil && err == nil {
 		return
 	}
@@ -359,7 +359,7 @@ func (d *Doctor) embeddings(source string) {
 			"searches are by words alone: %v", err)
 		return
 	}
-	d.say("embeddings", Well, "", "%s", source)
+	d.say("embeddings", Well, "", "%s", file.Embeddings)
 }
 
 // keyOf says why the key of a model cannot be had, if it has one.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/advisor"
 	"github.com/perdure/perdure/internal/alive"
 	"github.com/perdure/perdure/policy"
 	"github.com/perdure/perdure/workspace"
@@ -73,7 +72,7 @@ func (h *Home) documents(s perdure.Store, n *perdure.Node) (*workspace.Workspace
 	}
 	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n),
 		Holds: &checker{home: h, node: n, policy: set}, Resolve: resolver(s)}
-	if w.Embed, err = embedderOf(file.Embeddings); err != nil {
+	if w.Embed, err = file.embedder(); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
 	}
 	if h.Dir != "" {
@@ -192,8 +191,10 @@ func documentPolicy(set *policy.Set, n *perdure.Node) func(*perdure.Agent, works
 	}
 }
 
-// embedderOf is the embedder that MODEL@URL[#KEY] names; nil for none.
-func embedderOf(text string) (workspace.Embedder, error) {
+// embedder is the embedder that the file names as MODEL@URL[#KEY]; nil for none. Its key is looked for when it is
+// needed, where those of advisors are.
+func (n *NodeFile) embedder() (workspace.Embedder, error) {
+	text := n.Embeddings
 	if text == "" {
 		return nil, nil
 	}
@@ -204,7 +205,13 @@ func embedderOf(text string) (workspace.Embedder, error) {
 	}
 	e := &workspace.Embeddings{URL: url, Model: model}
 	if key != "" {
-		e.Key = advisor.KeyFromEnv(key)
+		e.Key = func() (string, error) {
+			known, err := readSecrets(n.Secrets)
+			if err != nil {
+				return "", err
+			}
+			return (&Powers{Known: known}).key(key)()
+		}
 	}
 	return e, nil
 }

@@ -44,7 +44,8 @@ const (
 // Embed asks the server.
 func (e *Embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out, err := e.ask(ctx, texts)
-	if _, full := errors.AsType[*busy](err); err != nil && !full {
+	_, full := errors.AsType[*busy](err)
+	if _, told := errors.AsType[*perdure.Hint](err); err != nil && !full && !told {
 		return nil, perdure.WithHint(err, "start that server, or correct embeddings in node.yaml")
 	}
 	return out, err
@@ -96,6 +97,12 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, fmt.Errorf("the embeddings server at %s does not answer: %w", req.URL.Host, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if to, err := answer.Location(); err == nil {
+		elsewhere := to.Scheme + "://" + to.Host + to.Path // what else is in it may be a secret
+		return nil, perdure.WithHint(fmt.Errorf("ask for embeddings: %s answered %s, to %s; texts go to no other "+
+			"server than the one that is named", req.URL.Host+req.URL.Path, answer.Status, elsewhere),
+			"if that is the right one, name it for embeddings in node.yaml")
+	}
 	if answer.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
 		err := fmt.Errorf("ask for embeddings: %s answered %s: %s", req.URL.Host+req.URL.Path, answer.Status,
