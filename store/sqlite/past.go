@@ -136,21 +136,30 @@ func (p *past) catchUp(w *writer, a *agent) error {
 // learn takes in the names of the entries of a row.
 func (p *past) learn(c *conn, before perdure.Hash, r storedRow) error {
 	p.to = max(p.to, r.rid)
+	return p.s.nameEach(c, p.id, before, r, func(i int, name perdure.Hash) {
+		p.names[name] = true
+		if p.each != nil {
+			p.each(r.rid, i, name)
+		}
+	})
+}
+
+// nameEach calls f with the name of each entry of a row, which arrived after the one named before. Only where a name is
+// not kept is a body looked at.
+func (s *Store) nameEach(c *conn, id perdure.AgentID, before perdure.Hash, r storedRow,
+	f func(int, perdure.Hash)) error {
 	var b []byte
 	for i := range r.parts {
 		part := &r.parts[i]
 		name := part.name
 		if !part.named {
 			var err error
-			if b, err = p.s.header(c, b[:0], p.id, before, part, part.hashAfter(before)); err != nil {
+			if b, err = s.header(c, b[:0], id, before, part, part.hashAfter(before)); err != nil {
 				return fmt.Errorf("%w (row %d)", err, r.rid)
 			}
 			name = perdure.HashOf(b)
 		}
-		p.names[name] = true
-		if p.each != nil {
-			p.each(r.rid, i, name)
-		}
+		f(i, name)
 		before = name
 	}
 	return nil

@@ -112,17 +112,12 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 
 // entries puts the entries of a row together again.
 func (s *Store) entries(c *conn, id perdure.AgentID, before perdure.Hash, r *row) ([]*perdure.Entry, error) {
-	return s.assemble(c, id, before, r.parts, true)
-}
-
-// assemble puts entries together again, those with blobs without their bodies if these are not to be read.
-func (s *Store) assemble(c *conn, id perdure.AgentID, before perdure.Hash, parts []part,
-	blobs bool) ([]*perdure.Entry, error) {
+	parts := r.parts
 	out := make([]*perdure.Entry, len(parts))
 	headers := make([]byte, 0, 240*len(parts))
 	for i := range parts {
 		p := &parts[i]
-		body, hash, err := s.body(p, before, blobs)
+		body, hash, err := s.body(p, before)
 		if err != nil {
 			return nil, err
 		}
@@ -151,15 +146,13 @@ func (p *part) isNamed(name perdure.Hash, id perdure.AgentID) bool {
 }
 
 // body is the body of an entry that arrived after the one named before, and its hash.
-func (s *Store) body(p *part, before perdure.Hash, blobs bool) (body []byte, hash perdure.Hash, err error) {
+func (s *Store) body(p *part, before perdure.Hash) (body []byte, hash perdure.Hash, err error) {
 	switch p.place {
 	case bodyHere:
 		body = p.bodyAfter(before)
 		return body, perdure.HashOf(body), nil
 	case bodyBlob:
-		if blobs {
-			body, err = s.readBlob(p.hash, p.size)
-		}
+		body, err = s.readBlob(p.hash, p.size)
 	}
 	return body, p.hash, err
 }
@@ -206,9 +199,7 @@ func (s *Store) Heads(ctx context.Context, id perdure.AgentID) (heads []perdure.
 // Snapshots implements perdure.Store.
 func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
 	return func(yield func(perdure.Item, error) bool) {
-		err := s.snapshots(ctx, id, true, func(e *perdure.Entry, at perdure.Cursor) bool {
-			return yield(perdure.Item{Entry: e, Cursor: at}, nil)
-		})
+		err := s.snapshots(ctx, id, true, func(_ perdure.Hash, item perdure.Item) bool { return yield(item, nil) })
 		if err != nil {
 			yield(perdure.Item{}, err)
 		}
@@ -218,35 +209,39 @@ func (s *Store) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[per
 // NameSnapshots names what Snapshots yields, and says where it stands, until yield returns false.
 func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
 	yield func(perdure.Hash, perdure.Cursor) bool) error {
-	return s.snapshots(ctx, id, false, func(e *perdure.Entry, at perdure.Cursor) bool { return yield(e.Name, at) })
+	return s.snapshots(ctx, id, false, func(name perdure.Hash, item perdure.Item) bool {
+		return yield(name, item.Cursor)
+	})
 }
 
-// snapshots finds the snapshots to resume from, newest first, with blobs or not, until found returns false.
-func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, blobs bool,
-	found func(*perdure.Entry, perdure.Cursor) bool) error {
+// snapshots finds the snapshots to resume from, newest first, and reads them or not, until found returns false.
+func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, read bool,
+	found func(perdure.Hash, perdure.Item) bool) error {
 	for below := int64(1)<<62 - 1; ; {
+		var name perdure.Hash
 		var item perdure.Item
 		err := s.read(ctx, func(c *conn) error {
 			key, err := keyOf(c, id)
 			if err != nil {
 				return err
 			}
-			item, err = s.snapshot(c, id, key, below, blobs)
+			name, item, err = s.snapshot(c, id, key, below, read)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("snapshots of agent %s: %w", id.Short(), err)
 		}
-		if item.Entry == nil || !found(item.Entry, item.Cursor) {
+		if name.IsZero() || !found(name, item) {
 			return nil
 		}
 		below = int64(item.Cursor)
 	}
 }
 
-// snapshot reads the newest snapshot before a cursor that has its body. It comes without if that is a blob and blobs
-// are not to be read.
-func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64, blobs bool) (perdure.Item, error) {
+// snapshot finds the newest snapshot before a cursor that has its body, and reads it or only its name. Zero: there is
+// none.
+func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64, read bool) (name perdure.Hash,
+	item perdure.Item, err error) {
 	for {
 		at, found, err := c.number("SELECT cursor FROM snapshots WHERE agent=? AND cursor<? ORDER BY cursor DESC "+
 			"LIMIT 1", key, below)
@@ -254,31 +249,55 @@ func (s *Store) snapshot(c *conn, id perdure.AgentID, key, below int64, blobs bo
 			at, found, err = snapshotAround(c, key, below)
 		}
 		if err != nil || !found {
-			return perdure.Item{}, err
+			return name, item, err
 		}
-		below = at
+		below, item.Cursor = at, perdure.Cursor(at)
 		rid, i := at>>cursorBits, int(at&(maxRowEntries-1))
+		if !read {
+			if p, err := partOf(c, rid, i); err != nil || p.named && p.place != bodyDropped {
+				return p.name, item, err
+			}
+		}
 		rows, err := rowsOf(c, 1, "SELECT rid, data FROM log WHERE rid=?", rid)
-		if err != nil {
-			return perdure.Item{}, err
+		if err == nil && (len(rows) == 0 || i >= len(rows[0].parts)) {
+			return name, item, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`", errRow)
 		}
-		if len(rows) == 0 || i >= len(rows[0].parts) {
-			return perdure.Item{}, fmt.Errorf("%w: a snapshot is not where the index says; run `perdure doctor`",
-				errRow)
-		}
-		if rows[0].parts[i].place == bodyDropped {
+		if err == nil && rows[0].parts[i].place == bodyDropped {
 			continue
 		}
-		before, err := lastBefore(c, id, key, rid)
-		if err != nil {
-			return perdure.Item{}, err
+		var before perdure.Hash
+		if err == nil {
+			before, err = lastBefore(c, id, key, rid)
 		}
-		entries, err := s.assemble(c, id, before, rows[0].parts[:i+1], blobs)
 		if err != nil {
-			return perdure.Item{}, err
+			return name, item, err
 		}
-		return perdure.Item{Entry: entries[i], Cursor: perdure.Cursor(at)}, nil
+		r := rows[0]
+		r.parts = r.parts[:i+1]
+		if !read {
+			err = s.nameEach(c, id, before, r, func(_ int, n perdure.Hash) { name = n })
+			return name, item, err
+		}
+		entries, err := s.entries(c, id, before, r.row)
+		if err != nil {
+			return name, item, err
+		}
+		item.Entry = entries[i]
+		return item.Name, item, nil
 	}
+}
+
+// partOf is an entry of a row without its body, or zero if what comes before all bodies is longer than is read of it.
+func partOf(c *conn, rid int64, i int) (p part, err error) {
+	err = c.query("SELECT substr(data,2,1024) FROM log WHERE rid=?", func(v []driver.Value) error {
+		b, _ := v[0].([]byte)
+		r := rowReader{b: b}
+		if row := r.row(); !r.bad && i < len(row.parts) {
+			p = row.parts[i]
+		}
+		return nil
+	}, rid)
+	return p, err
 }
 
 // Due implements perdure.Store.

@@ -291,26 +291,7 @@ func (r *rowReader) hash() (h perdure.Hash) {
 // parseRow reads a row. The result keeps b.
 func parseRow(b []byte) (*row, error) {
 	r := &rowReader{b: b}
-	n := r.uvarint()
-	out := &row{forked: n&1 != 0}
-	if out.forked {
-		inside := r.uvarint()
-		for range min(inside, uint64(len(b)/32)) {
-			out.heads = append(out.heads, head{r.hash(), perdure.Time(r.uvarint())})
-		}
-		if out.wide = inside == 0; out.wide {
-			out.count, out.sum = int64(r.uvarint()), r.hash()
-		}
-	}
-	if n >>= 1; n == 0 || n > maxRowEntries || r.bad {
-		return nil, errRow
-	}
-	out.parts = make([]part, n)
-	var before part
-	for i := range out.parts {
-		out.parts[i].parse(r, &before, i == 0)
-		before = out.parts[i].shared()
-	}
+	out := r.row()
 	for i := range out.parts {
 		p := &out.parts[i]
 		if size := p.size; p.place == bodyHere {
@@ -324,6 +305,32 @@ func parseRow(b []byte) (*row, error) {
 		return nil, errRow
 	}
 	return out, nil
+}
+
+// row reads all that comes before the bodies.
+func (r *rowReader) row() *row {
+	n := r.uvarint()
+	out := &row{forked: n&1 != 0}
+	if out.forked {
+		inside := r.uvarint()
+		for range min(inside, uint64(len(r.b)/32)) {
+			out.heads = append(out.heads, head{r.hash(), perdure.Time(r.uvarint())})
+		}
+		if out.wide = inside == 0; out.wide {
+			out.count, out.sum = int64(r.uvarint()), r.hash()
+		}
+	}
+	if n >>= 1; n == 0 || n > maxRowEntries || r.bad {
+		r.bad = true
+		return out
+	}
+	out.parts = make([]part, n)
+	var before part
+	for i := range out.parts {
+		out.parts[i].parse(r, &before, i == 0)
+		before = out.parts[i].shared()
+	}
+	return out
 }
 
 func (p *part) parse(r *rowReader, before *part, first bool) {
