@@ -2,8 +2,11 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
@@ -33,6 +36,9 @@ const (
 	Push     // only from here to there
 	Pull     // only from there to here
 )
+
+// ErrUntrue says that a place does not have of an agent what it says: it is not asked again at once.
+var ErrUntrue = errors.New("the other place does not have what it says it has")
 
 // Synced is what came of passing one agent.
 type Synced struct {
@@ -80,7 +86,7 @@ func Sync(ctx context.Context, here, there Peer, id perdure.AgentID, way Way) (*
 		}
 	}
 	if way != Pull {
-		if s.Pushed, err = pass(ctx, here, there, &mine, &theirs, s); err != nil {
+		if s.Pushed, err = push(ctx, here, there, &mine, &theirs, s); err != nil {
 			return s, fmt.Errorf("push agent %s: %w", id.Short(), err)
 		}
 	}
@@ -97,7 +103,11 @@ func pull(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced)
 		}
 		mine.Recent = recent
 	}
-	return pass(ctx, there, here, theirs, mine, s)
+	r, w, err := pass(ctx, there, here, theirs, mine, s)
+	if err == nil && w != nil && len(w.owed) > 0 {
+		err = w.paid(ctx, here, theirs)
+	}
+	return r, err
 }
 
 // maxMeet is how much of what there is new elsewhere is looked at to find where the copies parted.
@@ -132,20 +142,101 @@ func meet(ctx context.Context, here, there Peer, mine, theirs *Offer) error {
 	return nil
 }
 
+// push sends what here has and there lacks; nil: nothing. There has it then, or has gone on from it.
+func push(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced) (*Receipt, error) {
+	r, w, err := pass(ctx, here, there, mine, theirs, s)
+	if err == nil && w != nil {
+		err = w.kept(ctx, here, theirs)
+	}
+	return r, err
+}
+
 // pass sends what one place has and the other lacks; nil: nothing.
-func pass(ctx context.Context, from, to Peer, has, lacks *Offer, s *Synced) (*Receipt, error) {
+func pass(ctx context.Context, from, to Peer, has, lacks *Offer, s *Synced) (*Receipt, *watched, error) {
 	switch {
 	case !has.Has() || has.Same(lacks):
-		return nil, nil
+		return nil, nil, nil
 	case has.Kept != "":
 		s.Kept = has.Kept
-		return nil, nil
+		return nil, nil, nil
 	}
-	receipt, err := to.Take(ctx, has.Agent, from.Missing(ctx, *lacks))
-	if err != nil || receipt.Entries == 0 {
-		return nil, err
+	w := &watched{owed: map[perdure.Hash]bool{}, tips: map[perdure.Hash]bool{}}
+	for _, h := range has.Heads {
+		if !slices.Contains(lacks.Heads, h) {
+			w.owed[h] = true
+		}
 	}
-	return receipt, nil
+	receipt, err := to.Take(ctx, has.Agent, w.watch(from.Missing(ctx, *lacks)))
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.heads = receipt.Heads; receipt.Entries == 0 {
+		receipt = nil
+	}
+	return receipt, w, nil
+}
+
+// watched is what was seen of entries as they passed.
+type watched struct {
+	owed  map[perdure.Hash]bool // heads that were offered, and were not among them
+	tips  map[perdure.Hash]bool // those that none of the others follows
+	heads []perdure.Hash        // that the agent has then where they went, that place says
+}
+
+func (w *watched) watch(entries iter.Seq2[*perdure.Entry, error]) iter.Seq2[*perdure.Entry, error] {
+	return func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil {
+				for _, p := range e.Parents {
+					delete(w.tips, p)
+				}
+				w.tips[e.Name] = true
+				delete(w.owed, e.Name)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// paid refuses heads that were offered, did not come, and are not here. The second look is at all there is here: a
+// place may have written a snapshot after it named its heads.
+func (w *watched) paid(ctx context.Context, here Peer, theirs *Offer) error {
+	k, ok := here.(Knower)
+	o := Offer{Agent: theirs.Agent, Heads: slices.Collect(maps.Keys(w.owed))}
+	for _, o.Anchors = range [][]perdure.Hash{theirs.Anchors, nil} {
+		if !ok {
+			return nil
+		}
+		_, all, err := k.Known(ctx, o)
+		if err != nil || all {
+			return err
+		}
+	}
+	return untrue("it names the head %s, and did not send it", o.Heads[0].Short())
+}
+
+// kept refuses what a place says that it has, once entries were sent to it, if these are not among that: it names
+// nothing that is not known here, so none of it follows them.
+func (w *watched) kept(ctx context.Context, here Peer, theirs *Offer) error {
+	k, ok := here.(Knower)
+	for _, h := range w.heads {
+		delete(w.tips, h)
+	}
+	if !ok || len(w.tips) == 0 {
+		return nil
+	}
+	o := Offer{Agent: theirs.Agent, Heads: w.heads, Anchors: theirs.Anchors}
+	_, all, err := k.Known(ctx, o)
+	if err == nil && (all || !o.Has()) {
+		err = untrue("entries were sent to it, and it names neither them nor what follows them")
+	}
+	return err
+}
+
+func untrue(text string, of ...any) error {
+	return perdure.Invalid(fmt.Errorf("%w: "+text, append([]any{ErrUntrue}, of...)...))
 }
 
 // answers refuses an offer that is not one of the agent that was asked for.

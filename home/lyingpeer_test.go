@@ -22,7 +22,7 @@ type liar struct {
 	names   []perdure.AgentID // that have changed there, it says
 	private []perdure.AgentID // the same, of roles
 	list    any               // the agents there
-	has     bool              // it has a copy of every agent, it says
+	has     bool              // it has the first entry of every agent, it says
 	found   perdure.AgentID   // what every name means there
 	node    map[string]any    // of itself
 	gives   perdure.Store     // what it sends when it is asked for an agent
@@ -87,7 +87,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			o.Agent = l.found
 		}
 		if l.has && !o.Has() {
-			o.Heads = []perdure.Hash{{7}}
+			o.Heads = []perdure.Hash{perdure.Hash(o.Agent)}
 		}
 		say(o)
 	}

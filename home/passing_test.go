@@ -230,8 +230,8 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 		"entries of strangers": {lying{exchange.Offer{Agent: id, Heads: head},
 			perdure.Memory(t.Context(), stranger.Desk.Store, id)}, isRejected, "perdure key trust"},
 		"without end": {lying{exchange.Offer{Agent: id, Heads: head}, endless}, isTooLarge, "at once"},
-		"nothing": {lying{exchange.Offer{Agent: id, Heads: head}, func(func(*perdure.Entry, error) bool) {}}, isNil,
-			""},
+		"nothing": {lying{exchange.Offer{Agent: id, Heads: head}, func(func(*perdure.Entry, error) bool) {}},
+			isInvalid, "did not send it"},
 	} {
 		_, err := exchange.Sync(t.Context(), a, &x.peer, id, exchange.Pull)
 		if !x.want(err) || err != nil && !strings.Contains(err.Error(), x.text) {
@@ -247,7 +247,6 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 func isInvalid(err error) bool  { return errors.Is(err, perdure.ErrInvalid) }
 func isRejected(err error) bool { return errors.Is(err, perdure.ErrRejected) }
 func isTooLarge(err error) bool { return home.KindOf(err) == home.KindTooLarge }
-func isNil(err error) bool      { return err == nil }
 
 // A folder that is shared: what was copied in part is left alone, and what synchronisation leaves beside is joined.
 func TestAFolderTakesPartialAndConflictingCopies(t *testing.T) {

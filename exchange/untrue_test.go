@@ -1,0 +1,88 @@
+package exchange_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/exchange"
+)
+
+// deceiver is a place that says what is not so.
+type deceiver struct {
+	*place
+	heads  []perdure.Hash // that it says it has, beside its own
+	keeps  bool           // nothing of what is sent to it
+	claims int64          // how many entries of that it says it took
+}
+
+func (d *deceiver) Offer(ctx context.Context, id perdure.AgentID) (exchange.Offer, error) {
+	o, err := d.place.Offer(ctx, id)
+	o.Heads = append(o.Heads, d.heads...)
+	return o, err
+}
+
+func (d *deceiver) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	*exchange.Receipt, error) {
+	if !d.keeps {
+		return d.place.Take(ctx, id, entries)
+	}
+	for _, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+	}
+	heads, err := d.Heads(ctx, id)
+	return &exchange.Receipt{Agent: id, Heads: heads, Entries: d.claims}, err
+}
+
+// A place that names heads it does not send, or that has not got what was sent to it, is not believed.
+func TestAPlaceThatDeceivesIsNamed(t *testing.T) {
+	t.Parallel()
+	k := key(t, "owner")
+	for name, d := range map[string]*deceiver{
+		"takes nothing, and says so":      {keeps: true},
+		"takes nothing, and says it did":  {keeps: true, claims: 3},
+		"names a head it has not":         {heads: []perdure.Hash{{7}}},
+		"names one beside those it sends": {heads: []perdure.Hash{{7}}},
+	} {
+		here := newPlace(t, k)
+		d.place = newPlace(t, k)
+		id := here.create(t)
+		sync(t, knowing{here}, d.place, id, exchange.Push)
+		way := exchange.Pull
+		if d.keeps {
+			way = exchange.Push
+			here.hear(t, id, 3)
+		} else if name != "names a head it has not" {
+			d.hear(t, id, 3)
+		}
+		for _, way := range []exchange.Way{way, exchange.Both} {
+			if s, err := exchange.Sync(t.Context(), knowing{here}, d, id, way); !errors.Is(err, exchange.ErrUntrue) {
+				t.Errorf("%s: %+v %v, want ErrUntrue", name, s, err)
+			}
+		}
+	}
+}
+
+// It is no deceit to have gone on meanwhile, or to have more than the other place knows of.
+func TestWhoHasMoreDoesNotDeceive(t *testing.T) {
+	t.Parallel()
+	k := key(t, "owner")
+	here, there := newPlace(t, k), newPlace(t, k)
+	id := here.create(t)
+	sync(t, knowing{here}, there, id, exchange.Push)
+	for range 3 {
+		here.hear(t, id, 3)
+		there.hear(t, id, 2)
+		sync(t, knowing{here}, there, id, exchange.Push)
+		there.hear(t, id, 1)
+		sync(t, knowing{here}, there, id, exchange.Push)
+	}
+	sync(t, knowing{here}, there, id, exchange.Both)
+	if here.fold(t, id) != there.fold(t, id) {
+		t.Error("the folds differ")
+	}
+}
