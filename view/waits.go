@@ -276,6 +276,9 @@ func Lacking(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust) string {
 		if len(f.Charter.Approvers) > 0 {
 			do += ", or write approval:owner, which the approvers of the agent answer"
 		}
+	case len(q.Asked()) > 1: // several rules ask, or one that names several
+		do = "whoever is asked for in two words is asked for as two people, so let the rules use one word for " +
+			"each, and trust a key by every other name (perdure key trust)"
 	case len(f.Charter.Approvers) > 0 || slices.Contains(q.Asked(), "owner"):
 		do = "change the policy, or make it anew with --approver NAME for each of them"
 	}

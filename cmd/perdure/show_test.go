@@ -217,6 +217,16 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 				"can answer: each of ops, the boss is the name of one person whose trusted key may approve (perdure " +
 				"key trust), so name enough of them; escalated once; lapses 2000-01-04 00:00 UTC (in 2d23h)")
 		},
+		"an approval by one person in two words": func(t *testing.T) {
+			s := newSituation(t, call("pay"))
+			s.node.Tools = []perdure.Tool{ends("pay", perdure.Once, perdure.Result{}, nil)}
+			s.asks = perdure.Verdict{Answer: perdure.Ask, Reason: "money leaves", Asked: []string{"owner", "ann"},
+				Quorum: 2}
+			s.run()
+			s.shows("asks  money leaves; asks owner, ann; 0 of 2 approved; it needs 2 people, and only 1 can answer: " +
+				"whoever is asked for in two words is asked for as two people, so let the rules use one word for " +
+				"each, and trust a key by every other name (perdure key trust)")
+		},
 		"in doubt": func(t *testing.T) {
 			s := newSituation(t, perdure.Execute{Tool: "pay", Deadline: 1000})
 			s.node.Tools = []perdure.Tool{answerer{perdure.Spec{Name: "pay", Effect: perdure.Once},
