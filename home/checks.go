@@ -65,6 +65,10 @@ func (*checker) Fit(check string) error {
 	if len(words) == 0 || need[words[0]] == 0 || len(words) < need[words[0]] {
 		return errUnknownCheck(check)
 	}
+	if words[0] != "run" && !filepath.IsLocal(filepath.FromSlash(words[1])) {
+		return fmt.Errorf("its check looks at %.80q, which is not a path in the project: want one below the folder "+
+			"that the home is in", words[1])
+	}
 	return nil
 }
 
@@ -210,9 +214,6 @@ func (l *looker) place(path string) (dir, below string, err error) {
 		return "", "", errors.New("files are looked at only where the home is the " + HomeName + " of a project")
 	}
 	project := filepath.Dir(at)
-	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return "", "", fmt.Errorf("%.80q is not a path in the project", path)
-	}
 	if l.accepted {
 		return project, filepath.ToSlash(filepath.Clean(filepath.FromSlash(path))), nil
 	}
