@@ -20,16 +20,13 @@ type Selection struct {
 	States            []string
 	Labels            map[string]string
 	Waiting           bool
-	Limit             int
+	Limit             int // zero: any number
 }
 
 // Filter is the same for a store. An error begins with the name of the field.
 func (x *Selection) Filter(now time.Time) (perdure.Filter, error) {
 	f := perdure.Filter{Name: x.Name, Kind: x.Kind, Scope: x.Scope, Labels: x.Labels, Waiting: x.Waiting,
 		Limit: x.Limit}
-	if x.Limit < 0 {
-		return f, fmt.Errorf("limit %d: want 0 or more", x.Limit)
-	}
 	for _, word := range x.States {
 		var s phase.State
 		err := s.UnmarshalText([]byte(word))

@@ -361,7 +361,7 @@ func (s *Server) documentList(ctx context.Context, req *sdk.CallToolRequest,
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.Limit <= 0 {
+	if l.Limit == 0 {
 		l.Limit = maxPage / 2
 	}
 	docs, err := r.List(ctx, l)

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perdure/perdure/view"
 )
 
 // object is any JSON object.
@@ -19,7 +22,8 @@ type object map[string]any
 // has one type, and none of them is null.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[object](): {Type: "object"},
+		reflect.TypeFor[object]():     {Type: "object"},
+		reflect.TypeFor[view.Limit](): {Type: "integer", Minimum: jsonschema.Ptr(1.0)},
 	}})
 	if err != nil {
 		panic(err) // the types are ours
@@ -50,7 +54,8 @@ func (s *Server) inWords(next sdk.MethodHandler) sdk.MethodHandler {
 		if r, ok := res.(*sdk.CallToolResult); ok && r != nil && r.IsError && len(r.Content) == 1 {
 			if t, ok := r.Content[0].(*sdk.TextContent); ok {
 				if text, is := strings.CutPrefix(t.Text, `validating "arguments": `); is {
-					t.Text = "the arguments: " + plainly.Replace(text)
+					text = belowLeast.ReplaceAllString(plainly.Replace(text), " $1: want at least 1")
+					t.Text = "the arguments: " + text
 					if c, ok := req.(*sdk.CallToolRequest); ok && len(s.takes[c.Params.Name]) > 0 {
 						t.Text += "\nhint: " + c.Params.Name + " takes " + strings.Join(s.takes[c.Params.Name], ", ")
 					}
@@ -64,6 +69,9 @@ func (s *Server) inWords(next sdk.MethodHandler) sdk.MethodHandler {
 // plainly takes out where in its schema the library found something wrong: the name of the argument says it.
 var plainly = strings.NewReplacer("validating root: ", "", "validating /properties/", "", ": type: ", ": ",
 	"required: missing properties: ", "missing: ", "unexpected additional properties ", "unknown: ")
+
+// belowLeast is what the library says of a number below 1.
+var belowLeast = regexp.MustCompile(`: minimum: (-?\d+)/1 is less than 1\.0+`)
 
 // withoutNulls lets models write null for what they leave out.
 func withoutNulls(next sdk.MethodHandler) sdk.MethodHandler {

@@ -149,11 +149,11 @@ func (s *Server) start(ctx context.Context, req *sdk.CallToolRequest, in startIn
 }
 
 type listIn struct {
-	Name    string `json:"name,omitempty" jsonschema:"only those with this name; * and ? are wildcards"`
-	Scope   string `json:"scope,omitempty" jsonschema:"only those in this scope or below"`
-	Waiting bool   `json:"waiting,omitempty" jsonschema:"only those that wait for a person"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"at most so many, up to 200; default 50"`
-	Cursor  string `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
+	Name    string     `json:"name,omitempty" jsonschema:"only those with this name; * and ? are wildcards"`
+	Scope   string     `json:"scope,omitempty" jsonschema:"only those in this scope or below"`
+	Waiting bool       `json:"waiting,omitempty" jsonschema:"only those that wait for a person"`
+	Limit   view.Limit `json:"limit,omitempty" jsonschema:"at most so many, up to 200; default 50"`
+	Cursor  string     `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
 }
 
 type listOut struct {
@@ -205,9 +205,9 @@ func (s *Server) list(ctx context.Context, _ *sdk.CallToolRequest, in listIn) (*
 }
 
 type waitsIn struct {
-	Agent  string `json:"agent,omitempty" jsonschema:"only those of this agent, by its name or the beginning of its id"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"of at most so many agents, up to 200; default 50"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
+	Agent  string     `json:"agent,omitempty" jsonschema:"only those of this agent, by its name or the beginning of its id"`
+	Limit  view.Limit `json:"limit,omitempty" jsonschema:"of at most so many agents, up to 200; default 50"`
+	Cursor string     `json:"cursor,omitempty" jsonschema:"next of the answer before, for what comes after it"`
 }
 
 type waitsOut struct {
@@ -276,14 +276,14 @@ func (s *Server) waits(ctx context.Context, req *sdk.CallToolRequest, in waitsIn
 const emptyPages = 8
 
 // pageOf is how many a page has, as a client says.
-func pageOf(limit int) (int, error) {
+func pageOf(limit view.Limit) (int, error) {
 	switch {
-	case limit < 0 || limit > maxPage:
+	case limit > maxPage:
 		return 0, perdure.Invalid(fmt.Errorf("limit %d: want 1 to %d", limit, maxPage))
 	case limit == 0:
 		return page, nil
 	}
-	return limit, nil
+	return int(limit), nil
 }
 
 // waitsOf is what waits for a person, for a client.

@@ -74,6 +74,8 @@ func TestWrongCallsAreRefusedInWords(t *testing.T) {
 			{"tell_agent", map[string]any{"agent": "hello", "text": "x"}, []string{`unknown: ["text"]`,
 				"hint: tell_agent takes agent, data, event, id, message"}},
 			{"list_agents", map[string]any{"limit": 1e9}, []string{"limit"}},
+			{"list_agents", map[string]any{"limit": 0}, []string{"the arguments: limit 0: want at least 1\n"}},
+			{"list_waits", map[string]any{"limit": -1}, []string{"limit -1: want at least 1"}},
 			{"list_agents", map[string]any{"scope": "a b"}, []string{"scope"}},
 			{"list_waits", map[string]any{"agent": "nobody"}, []string{"there is no agent"}},
 			{"tell_agent", map[string]any{"agent": "hello"}, []string{"either a message or an event"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/view"
 )
 
 // Tools are what models inside agents use memory with: memory (the six file commands), memory_search, document_read,
@@ -95,21 +96,18 @@ func memoryTool[In, Out any](
 
 // SearchArgs are the arguments of a search, for models.
 type SearchArgs struct {
-	Query      string   `json:"query" jsonschema:"a question or words; \"words in quotes\" stand together"`
-	Kinds      []string `json:"kinds,omitempty" jsonschema:"only these kinds: decision, plan, note, session, turn (what was said), …"`
-	Agent      string   `json:"agent,omitempty" jsonschema:"only the memory of this agent"`
-	Visibility string   `json:"visibility,omitempty" jsonschema:"only private, team, public or custom:SCOPE documents"`
-	Since      string   `json:"since,omitempty" jsonschema:"only from this time on: 2026-01-31, or how long ago: 48h"`
-	Before     string   `json:"before,omitempty" jsonschema:"only before this time"`
-	Limit      int      `json:"limit,omitempty" jsonschema:"at most so many, up to 200; default 10"`
+	Query      string     `json:"query" jsonschema:"a question or words; \"words in quotes\" stand together"`
+	Kinds      []string   `json:"kinds,omitempty" jsonschema:"only these kinds: decision, plan, note, session, turn (what was said), …"`
+	Agent      string     `json:"agent,omitempty" jsonschema:"only the memory of this agent"`
+	Visibility string     `json:"visibility,omitempty" jsonschema:"only private, team, public or custom:SCOPE documents"`
+	Since      string     `json:"since,omitempty" jsonschema:"only from this time on: 2026-01-31, or how long ago: 48h"`
+	Before     string     `json:"before,omitempty" jsonschema:"only before this time"`
+	Limit      view.Limit `json:"limit,omitempty" jsonschema:"at most so many, up to 200; default 10"`
 }
 
 // Search is the search that the arguments say.
 func (in *SearchArgs) Search() (s Search, err error) {
-	if err := limitArg(in.Limit); err != nil {
-		return s, err
-	}
-	s = Search{Text: in.Query, Kinds: in.Kinds, Agent: in.Agent, Limit: in.Limit}
+	s = Search{Text: in.Query, Kinds: in.Kinds, Agent: in.Agent, Limit: int(in.Limit)}
 	if s.Visibility, err = visibilityArg(in.Visibility); err != nil {
 		return s, err
 	}
@@ -118,14 +116,6 @@ func (in *SearchArgs) Search() (s Search, err error) {
 	}
 	s.Before, err = momentArg("before", in.Before)
 	return s, err
-}
-
-// limitArg refuses a limit that lets nothing through.
-func limitArg(n int) error {
-	if n < 0 {
-		return perdure.Invalid(fmt.Errorf("limit %d: want 1 or more", n))
-	}
-	return nil
 }
 
 func visibilityArg(text string) (*Visibility, error) {
@@ -192,22 +182,19 @@ func (r *Reader) ReadArgs(ctx context.Context, in ReadArgs) (*Document, error) {
 
 // ListArgs are the arguments to list documents, for models.
 type ListArgs struct {
-	Prefix     string `json:"prefix,omitempty" jsonschema:"only paths that begin so, such as decisions/"`
-	Kind       string `json:"kind,omitempty" jsonschema:"only this kind"`
-	Tag        string `json:"tag,omitempty" jsonschema:"only those with this tag"`
-	Visibility string `json:"visibility,omitempty" jsonschema:"only private, team, public or custom:SCOPE"`
-	Since      string `json:"since,omitempty" jsonschema:"only those written from this time on"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"at most so many, up to 500; default 100"`
-	After      string `json:"after,omitempty" jsonschema:"the last path of the page before"`
+	Prefix     string     `json:"prefix,omitempty" jsonschema:"only paths that begin so, such as decisions/"`
+	Kind       string     `json:"kind,omitempty" jsonschema:"only this kind"`
+	Tag        string     `json:"tag,omitempty" jsonschema:"only those with this tag"`
+	Visibility string     `json:"visibility,omitempty" jsonschema:"only private, team, public or custom:SCOPE"`
+	Since      string     `json:"since,omitempty" jsonschema:"only those written from this time on"`
+	Limit      view.Limit `json:"limit,omitempty" jsonschema:"at most so many, up to 500; default 100"`
+	After      string     `json:"after,omitempty" jsonschema:"the last path of the page before"`
 }
 
 // Listed is the list that the arguments say.
 func (in *ListArgs) Listed() (l Listed, err error) {
-	if err := limitArg(in.Limit); err != nil {
-		return l, err
-	}
-	l = Listed{Prefix: strings.TrimPrefix(in.Prefix, "/"), Kind: in.Kind, Tag: in.Tag, Limit: min(in.Limit, maxListed),
-		After: in.After}
+	l = Listed{Prefix: strings.TrimPrefix(in.Prefix, "/"), Kind: in.Kind, Tag: in.Tag, After: in.After,
+		Limit: min(int(in.Limit), maxListed)}
 	if l.Visibility, err = visibilityArg(in.Visibility); err != nil {
 		return l, err
 	}

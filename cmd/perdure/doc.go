@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/imports"
 )
@@ -224,10 +225,10 @@ func docReadCommand() *cobra.Command {
 func docLsCommand() *cobra.Command {
 	c := command("doc ls", cobra.MaximumNArgs(1))
 	m := newMemory(c).visibility("only these")
-	var l workspace.Listed
+	l := workspace.Listed{Limit: 1000}
 	c.Flags().StringVar(&l.Kind, "kind", "", "only those of this kind")
 	c.Flags().StringVar(&l.Tag, "tag", "", "only those with this tag")
-	c.Flags().IntVar(&l.Limit, "limit", 1000, "list at most N")
+	c.Flags().Var((*view.Limit)(&l.Limit), "limit", "list at most N")
 	c.Flags().StringVar(&l.After, "after", "", "go on after this path")
 	since := c.Flags().String("since", "", "only those written since this time, or within this duration")
 	c.RunE = func(_ *cobra.Command, args []string) (err error) {

@@ -18,7 +18,7 @@ func logCommand() *cobra.Command {
 	c := remotely(command("log", cobra.ExactArgs(1)))
 	h, out := lookFlag(c), outputFlags(c)
 	l := &logged{series: series{output: out}, chosen: chosenFlags(c)}
-	c.Flags().IntVarP(&l.last, "lines", "n", 0, "only the last N (default all)")
+	c.Flags().VarP((*view.Limit)(&l.last), "lines", "n", "only the last N (default all)")
 	c.Flags().BoolVar(&l.follow, "follow", false, "continue as entries arrive")
 	c.Flags().BoolVar(&l.reads, "reads", false, "show every read on its own line")
 	c.Flags().BoolVar(&l.brief, "brief", false, "cut actions too, to fit a line")
@@ -81,9 +81,6 @@ func (l *logged) prepare(c *cobra.Command) (err error) {
 		l.much = view.MuchBrief
 	case l.uncut:
 		l.much = view.MuchWhole
-	}
-	if l.last < 0 || c.Flags().Changed("lines") && l.last == 0 {
-		return perdure.Invalid(errors.New("-n: want at least 1"))
 	}
 	if l.reads && l.as != formatTable {
 		return perdure.Invalid(fmt.Errorf("%s has every read anyway; leave --reads out", strings.ToUpper(l.as)))

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
 	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/view"
 )
 
 func lsCommand() *cobra.Command {
@@ -60,7 +61,7 @@ func filterFlags(c *cobra.Command) func(now time.Time) (perdure.Filter, error) {
 	f.Var((*pairs)(&x.Labels), "label", "only those with this label, name=value; may be repeated")
 	f.StringVar(&x.Name, "name", "", "only those with this name; * and ? are wildcards")
 	f.StringVar(&x.Since, "since", "", "only those with an entry since this time, or within this duration")
-	f.IntVar(&x.Limit, "limit", 0, "at most N of them (default all)")
+	f.Var((*view.Limit)(&x.Limit), "limit", "at most N of them (default all)")
 	return func(now time.Time) (perdure.Filter, error) {
 		selected, err := x.Filter(now)
 		if err != nil {

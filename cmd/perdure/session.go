@@ -76,11 +76,12 @@ func sessionCloseCommand() *cobra.Command {
 func sessionLsCommand() *cobra.Command {
 	c := command("session ls", cobra.NoArgs)
 	m := newMemory(c)
-	limit := c.Flags().Int("limit", 50, "list at most N, newest first")
+	limit := view.Limit(50)
+	c.Flags().Var(&limit, "limit", "list at most N, newest first")
 	c.RunE = func(*cobra.Command, []string) error {
 		none := "there are no sessions yet; perdure session open begins one"
 		return m.listed(none, func(ctx context.Context, r *workspace.Reader) (documents, error) {
-			return r.Sessions(ctx, *limit)
+			return r.Sessions(ctx, int(limit))
 		})
 	}
 	return c
@@ -101,14 +102,14 @@ func sessionRecoverCommand() *cobra.Command {
 func searchCommand() *cobra.Command {
 	c := command("search", cobra.ArbitraryArgs)
 	m := newMemory(c).visibility("only documents that these see")
-	in := workspace.SearchArgs{}
+	in := workspace.SearchArgs{Limit: 10}
 	fl := c.Flags()
 	fl.StringArrayVar(&in.Kinds, "kind", nil, "only this kind: decision, plan, note, session, turn (what was said), "+
 		"result, …; may be repeated")
 	fl.StringVar(&in.Agent, "agent", "", "only the memory of this agent")
 	fl.StringVar(&in.Since, "since", "", "only from this time on: a day, a time, or how long ago (48h)")
 	fl.StringVar(&in.Before, "before", "", "only before this time")
-	fl.IntVar(&in.Limit, "limit", 10, "find at most N, up to 200")
+	fl.Var(&in.Limit, "limit", "find at most N, up to 200")
 	rebuild := fl.Bool("rebuild", false, "derive the index anew from the store first")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && !*rebuild {
