@@ -49,8 +49,8 @@ type BudgetFile struct {
 	Calls  *int64 `yaml:"calls"`
 }
 
-// checkScope refuses a new scope that is none, or reads as a path: a scope has no above, so that .. would only be taken
-// for one.
+// checkScope refuses a scope, as people name it, that is none, or reads as a path: a scope has no above, so that ..
+// would only be taken for one.
 func checkScope(scope string) error {
 	for word := range strings.SplitSeq(scope, "/") {
 		if word == "." || word == ".." {

@@ -61,6 +61,10 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	if err != nil || s.Kept != "" {
 		return s, resumable(err)
 	}
+	if a, err := l.Desk.Load(ctx, id); err != nil || l.Desk.Node.Trusted().Ended(a) != nil {
+		s.Stays = "it has ended, and decides nothing more"
+		return s, err
+	}
 	held, err := l.heldThere(ctx, p, id, s.Pushed)
 	if err == nil && held != "" {
 		err = fmt.Errorf("%w: it is held there, and keeps its seat here: %s", perdure.ErrDenied, held)

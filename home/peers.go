@@ -56,7 +56,7 @@ func (h *Home) Peers() ([]PeerConfig, error) {
 		return nil, err
 	}
 	for _, scope := range file.Scopes {
-		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
+		if err := checkScope(scope); err != nil && scope != perdure.AnyScope {
 			return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%s: scopes: %w", filepath.Join(h.Dir,
 				NodeFileName), err)), "perdure help node.yaml describes scopes")
 		}
@@ -104,7 +104,7 @@ func (p *PeerConfig) check() error {
 	case p.Every < 0:
 		return errors.New("every: want a time such as 10s")
 	case p.Scope != "" && p.Scope != perdure.AnyScope:
-		if err := perdure.CheckScope(p.Scope); err != nil {
+		if err := checkScope(p.Scope); err != nil {
 			return fmt.Errorf("scope: %w", err)
 		}
 	}

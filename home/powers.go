@@ -121,7 +121,7 @@ func (p *Powers) Think(h *Home) error {
 // scopes are those of the agents that are worked on, checked.
 func (p *Powers) scopes() ([]string, error) {
 	for _, scope := range p.Scopes {
-		if err := perdure.CheckScope(scope); err != nil && scope != perdure.AnyScope {
+		if err := checkScope(scope); err != nil && scope != perdure.AnyScope {
 			return nil, p.wrong("scopes", err)
 		}
 	}

@@ -48,6 +48,7 @@ type Passage struct {
 	Moved  bool              `json:"moved,omitempty"`  // its seat went along
 	Before *exchange.Receipt `json:"before,omitempty"` // what went before its seat did
 	Waits  string            `json:"waits,omitempty"`  // why it does not go on there, with its seat
+	Stays  string            `json:"stays,omitempty"`  // why no seat went along that was to
 	// Doubled is how much of it two copies decided, as far as nobody has settled it: it may have happened twice.
 	Doubled int `json:"doubled,omitempty"`
 }
@@ -162,7 +163,9 @@ func (t *Transfer) add(ctx context.Context, s perdure.Store, id perdure.AgentID,
 		if err == nil {
 			t.Same++
 		}
-		return
+		if got.Stays == "" {
+			return
+		}
 	}
 	if got.Name = name; got.Pulled != nil {
 		got.Doubled = doubles(ctx, s, id)

@@ -42,6 +42,8 @@ func Transfer(w io.Writer, t *home.Transfer) error {
 			fmt.Fprintf(&b, "%s: %s; look: perdure inbox\n", name, view.Twice)
 		}
 		switch {
+		case one.Stays != "":
+			fmt.Fprintf(&b, "%s: no seat goes with it: %s\n", name, view.InLine(one.Stays))
 		case one.Waits != "":
 			fmt.Fprintf(&b, "%s: does not go on there yet: %s\n", name, view.InLine(one.Waits))
 		case one.Kept != "":
