@@ -99,7 +99,8 @@ func (m *merger) merge(base, a, b []string) []string {
 	return m.out
 }
 
-// partners says for each element of base where it is in other; -1: it is not.
+// partners says for each element of base where it is in other; -1: it is not. Where it cannot be told which of several
+// alike came or went, it is the first: what two did alike is then in one place, whatever else either changed.
 func partners(base, other []string) []int {
 	in := make([]int, len(base))
 	for i := range in {
@@ -109,6 +110,20 @@ func partners(base, other []string) []int {
 		for n := range x.n {
 			in[x.a+n] = x.b + n
 		}
+	}
+	next, to := len(base), len(other) // the partners behind
+	for k := len(base) - 1; k >= 0; k-- {
+		if in[k] < 0 {
+			continue
+		}
+		switch {
+		case next == k+1 && to > in[k]+1 && other[to-1] == base[k]: // something came between
+			in[k] = to - 1
+		case next > k+1 && to == in[k]+1 && base[next-1] == other[in[k]]: // something went
+			in[k], in[next-1] = -1, in[k]
+			k = next - 1
+		}
+		next, to = k, in[k]
 	}
 	return in
 }

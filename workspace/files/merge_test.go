@@ -37,6 +37,13 @@ func TestTextsMerge(t *testing.T) {
 			markMemory + "\n- [x] pay rent\n" + markMiddle + "\n- [ ] call mum\n" + markFile + "\n"},
 		{"clash", "a\nb\nc\n", "a\nm\nc\n", "a\nf\nc\n",
 			"a\n" + markMemory + "\nm\n" + markMiddle + "\nf\n" + markFile + "\nc\n"},
+		{"the same word, and a tick", "- [ ] write the parser\n", "- [ ] write the new parser\n",
+			"- [x] write the new parser\n", "- [x] write the new parser\n"},
+		{"the same word, a tick, and one more", "- [ ] write the parser\n", "- [ ] write the new parser\n",
+			"- [x] write the new parser now\n", "- [x] write the new parser now\n"},
+		{"the same paragraph, and another title", "# A\n\nx\n\ny\n", "# A\n\nx\n\nnew\n\ny\n",
+			"# B\n\nx\n\nnew\n\ny\n", "# B\n\nx\n\nnew\n\ny\n"},
+		{"one of two alike, taken away by both", "a\nx\nx\ny\n", "t\na\nx\ny\n", "a\nx\ny\n", "t\na\nx\ny\n"},
 		{"nothing before", "", "m\n", "f\n", "m\nf\n"},
 	} {
 		got, conflict := merge(x.base, x.memory, x.file)
