@@ -78,17 +78,26 @@ func (s *syncing) about(ctx context.Context) error {
 		return err
 	}
 	want := map[string]string{}
+	keep := func(file string, d *workspace.Document, text string) error {
+		a, any := aboutOf(d, text)
+		b, err := json.Marshal(a)
+		if any {
+			want[aboutDir+"/"+file+".json"] = string(b) + "\n"
+		}
+		return err
+	}
 	for file, d := range s.listing {
 		r := s.records[file]
 		if r == nil || r.base == nil || isPage(file) {
 			continue
 		}
-		if a, any := aboutOf(d, *r.base); any {
-			b, err := json.Marshal(a)
-			if err != nil {
-				return err
-			}
-			want[aboutDir+"/"+file+".json"] = string(b) + "\n"
+		if err := keep(file, d, *r.base); err != nil {
+			return err
+		}
+	}
+	if l, ok := s.sources[learnedName].(*learned); ok {
+		if err := l.each(ctx, keep); err != nil {
+			return err
 		}
 	}
 	have, err := s.tree.abouts()
@@ -97,7 +106,7 @@ func (s *syncing) about(ctx context.Context) error {
 	}
 	for _, file := range have {
 		of := strings.TrimSuffix(strings.TrimPrefix(file, aboutDir+"/"), ".json")
-		if _, ok := want[file]; !ok && (!s.partly || s.sources[of] != nil) {
+		if _, ok := want[file]; !ok && (!s.partly || s.sources[of] != nil || path.Dir(of) == learnedDir) {
 			if err := s.tree.root.Remove(file); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,42 +29,66 @@ func (l *learned) month(name string) *document {
 		workspace.Visibility{Tier: workspace.Private, Scope: l.f.plan.scope}}}
 }
 
-// parts are the texts of its documents, by month, and the versions of all; that of the top has no month.
-func (l *learned) parts(ctx context.Context) (parts map[string]string, versions string, err error) {
-	parts = map[string]string{}
-	text, versions, ok, err := l.top.now(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	if ok {
-		parts[""] = text
-	}
+// documents are its documents, by month; that of the top has no month.
+func (l *learned) documents(ctx context.Context) (map[string]*document, error) {
+	all := map[string]*document{"": &l.top}
 	prefix := workspace.PrivatePath(l.f.plan.role, learnedDir+"/")
 	after := ""
 	for {
 		docs, err := l.f.Reader.List(ctx, workspace.Listed{Prefix: prefix, Limit: page, After: after})
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		for _, d := range docs {
 			after = d.Path
-			name := strings.TrimSuffix(strings.TrimPrefix(d.Path, prefix), ".md")
-			if !isMonth(name) {
-				continue
-			}
-			text, more, ok, err := l.month(name).now(ctx)
-			if err != nil {
-				return nil, "", err
-			}
-			if ok {
-				parts[name] = text
-				versions += more
+			if name := strings.TrimSuffix(strings.TrimPrefix(d.Path, prefix), ".md"); isMonth(name) {
+				all[name] = l.month(name)
 			}
 		}
 		if len(docs) < page {
-			return parts, versions, nil
+			return all, nil
 		}
 	}
+}
+
+// parts are the texts of its documents, by month, and the versions of all.
+func (l *learned) parts(ctx context.Context) (parts map[string]string, versions string, err error) {
+	all, err := l.documents(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	parts = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text, more, ok, err := all[name].now(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		if ok {
+			parts[name] = text
+			versions += more
+		}
+	}
+	return parts, versions, nil
+}
+
+// each calls f with each of its documents, with the file that would be its own, and its text.
+func (l *learned) each(ctx context.Context, f func(file string, d *workspace.Document, text string) error) error {
+	all, err := l.documents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		is, err := d.read(ctx)
+		if err != nil {
+			return err
+		}
+		if file, ok := l.f.plan.fileOf(d.spot); ok && is != nil {
+			if err := f(file, is.Document, is.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // joined is the page of its parts.
