@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/near"
 	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 )
@@ -136,14 +137,14 @@ func notFound(ctx context.Context, s perdure.Store, arg string, shows func(perdu
 			return err
 		}
 	}
-	return near(ctx, s, arg, shows)
+	return missingNear(ctx, s, arg, shows)
 }
 
 // maxNear is among how many agents one with a similar name is looked for.
 const maxNear = 1000
 
-// near says that there is no agent of a name, and which have a similar one.
-func near(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) error {
+// missingNear says that there is no agent of a name, and which have a similar one.
+func missingNear(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) error {
 	l, err := view.Lister(s)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func near(ctx context.Context, s perdure.Store, arg string, shows func(perdure.A
 		if err != nil || len(names) == 3 || looks == 0 {
 			break
 		}
-		if !similar(one.Name, arg) || slices.Contains(names, one.Name) {
+		if !near.Similar(one.Name, arg) || slices.Contains(names, one.Name) {
 			continue
 		}
 		if looks--; shows == nil || shows(one.Agent) {
@@ -169,61 +170,6 @@ func near(ctx context.Context, s perdure.Store, arg string, shows func(perdure.A
 	}
 	return perdure.WithHint(perdure.Missing(fmt.Sprintf("there is no agent %q; did you mean %s?", arg,
 		strings.Join(names, " or "))), "see perdure ls")
-}
-
-// Nearest are those of some words that somebody who typed another one may have meant: the most similar ones, or those
-// that begin with it.
-func Nearest(typed string, of []string) (found []string) {
-	least := 0
-	for _, word := range of {
-		if d, near := likeness(word, typed); near && (found == nil || d <= least) {
-			if d < least {
-				found = nil
-			}
-			found, least = append(found, word), d
-		}
-	}
-	if found == nil {
-		found = slices.DeleteFunc(slices.Clone(of), func(word string) bool { return !strings.HasPrefix(word, typed) })
-	}
-	return found
-}
-
-// similar reports whether somebody who typed one word may have meant the other: but for case they are the same, or
-// differ in at most two letters, and in fewer than half of them. Two letters that changed places are one.
-func similar(a, b string) bool {
-	_, near := likeness(a, b)
-	return near
-}
-
-// likeness is in how many letters two words differ, and whether that makes them similar.
-func likeness(a, b string) (letters int, near bool) {
-	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
-	if len(x) > 64 || len(y) > 64 {
-		return 0, false
-	}
-	var before []int
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range x {
-		next := make([]int, len(y)+1)
-		next[0] = i + 1
-		for j := range y {
-			cost := row[j]
-			if x[i] != y[j] {
-				cost++
-			}
-			next[j+1] = min(cost, next[j]+1, row[j+1]+1)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	letters = row[len(y)]
-	return letters, letters <= min(2, (max(len(x), len(y))-1)/2)
 }
 
 // missing says that there is no such agent, also of one that is not shown to whoever asks.

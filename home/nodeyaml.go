@@ -7,13 +7,13 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/near"
 	"github.com/perdure/perdure/internal/yamltext"
 )
 
@@ -104,8 +104,8 @@ func inFile(path, text string, lines map[int]string) string {
 	at, text := path+":"+m[1]+": ", m[2]
 	line, _ := strconv.Atoi(m[1])
 	if u := unknownText.FindStringSubmatch(text); u != nil {
-		if near := nearKey(u[1]); near != "" && u[2] == "home.NodeFile" {
-			return at + "there is no field " + u[1] + "; did you mean " + near + "?"
+		if meant := near.Words(u[1], keys()); len(meant) > 0 && u[2] == "home.NodeFile" {
+			return at + "there is no field " + u[1] + "; did you mean " + strings.Join(meant, " or ") + "?"
 		}
 		return at + "there is no field " + u[1]
 	}
@@ -145,35 +145,10 @@ func wanted(kind string) string {
 	return "fields and values"
 }
 
-// nearKey is the key that somebody may have meant.
-func nearKey(typed string) string {
-	of := reflect.TypeFor[NodeFile]()
-	best, least := "", 3
-	for i := range of.NumField() {
-		name := of.Field(i).Tag.Get("yaml")
-		if d := distance(typed, name); name != "" && d < least {
-			best, least = name, d
-		}
+// keys are those of a node.yaml.
+func keys() (names []string) {
+	for field := range reflect.TypeFor[NodeFile]().Fields() {
+		names = append(names, field.Tag.Get("yaml"))
 	}
-	return best
-}
-
-// distance is how many letters must be changed to make one word of another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return names
 }

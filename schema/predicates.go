@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/internal/canon"
+	"github.com/perdure/perdure/internal/near"
 )
 
 // The predicates of this package. Their names are stable: programs may compare with them.
@@ -113,42 +114,11 @@ func clip(s string) string {
 
 // didYouMean names the one of names that s is most likely meant to be, else all of them.
 func didYouMean(s string, names []string) string {
-	best, least := "", len(s)/3+2
-	for _, n := range names {
-		if d := distance(strings.ToLower(s), strings.ToLower(n)); d < least {
-			best, least = n, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
+	if meant := near.Words(s, names); len(meant) > 0 {
+		return fmt.Sprintf("did you mean %q?", meant[0])
 	}
 	if len(names) > 20 {
 		names = append(append([]string(nil), names[:20]...), "…")
 	}
 	return "there are " + strings.Join(names, ", ")
-}
-
-// distance is the number of single-letter edits between two short strings; long ones are far apart.
-func distance(a, b string) int {
-	const long = 64
-	if len(a) > long || len(b) > long {
-		return 2 * long
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

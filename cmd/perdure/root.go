@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/internal/near"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -107,7 +108,9 @@ func newRoot() *cobra.Command {
 		// cobra takes no error from help
 		_, _ = io.WriteString(c.OutOrStdout(), helpText(c, term.StyleOf(c.OutOrStdout())))
 	})
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return perdure.Invalid(term.PlainFlag(err)) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return perdure.Invalid(term.PlainFlag(err, c.Flags()))
+	})
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -182,16 +185,13 @@ var otherNames = map[string]string{"list": "ls", "create": "new", "start": "run"
 // runGroup answers a command that only holds others.
 func runGroup(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		other := otherNames[args[0]]
-		if !slices.Contains(commandNames(c), other) {
-			other = ""
+		meant := near.Words(args[0], commandNames(c))
+		if other := otherNames[args[0]]; slices.Contains(commandNames(c), other) {
+			meant = []string{other}
 		}
 		err := fmt.Errorf("unknown command %q", strings.Join(append(path(c), args[0]), " "))
-		if near := home.Nearest(args[0], commandNames(c)); len(near) > 0 || other != "" {
-			if other != "" {
-				near = []string{other}
-			}
-			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+		if len(meant) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
 		} else if show, _, _ := c.Find([]string{"show"}); show != c && c.HasParent() {
 			err = fmt.Errorf("%w; did you mean %s %s?", err, show.CommandPath(), view.Pasted(args[0]))
 		}

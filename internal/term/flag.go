@@ -7,17 +7,26 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/perdure/perdure/internal/near"
 )
 
 var goNumber = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `)
 
 // PlainFlag is what is wrong with a flag, in the words of people who know no Go.
-func PlainFlag(err error) error {
+func PlainFlag(err error, of *pflag.FlagSet) error {
 	if text := goNumber.ReplaceAllString(err.Error(), ""); text != err.Error() {
 		if strings.HasPrefix(goNumber.FindString(err.Error()), "strconv.ParseBool") {
 			return errors.New(strings.Replace(text, "invalid syntax", "want true or false, or nothing", 1))
 		}
 		return errors.New(strings.Replace(text, "invalid syntax", "not a valid number", 1))
+	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		of.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if meant := near.Words(unknown.GetSpecifiedName(), names); len(meant) > 0 {
+			return fmt.Errorf("%w; did you mean --%s?", err, strings.Join(meant, " or --"))
+		}
 	}
 	if text := err.Error(); strings.HasPrefix(text, "unknown shorthand flag") {
 		return errors.New(text + "; put -- before arguments that begin with -")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestHelpFitsAWidthAndLeavesExamples(t *testing.T) {
@@ -35,12 +37,21 @@ func TestACellIsAsWideAsItIsSeen(t *testing.T) {
 func TestAFlagIsToldWithoutGo(t *testing.T) {
 	t.Parallel()
 	err := errors.New(`invalid argument "x" for "--calls" flag: strconv.ParseInt: parsing "x": invalid syntax`)
-	got := PlainFlag(err).Error()
+	got := PlainFlag(err, nil).Error()
 	if strings.Contains(got, "strconv") || !strings.HasSuffix(got, "not a valid number") {
 		t.Errorf("got %s", got)
 	}
-	if other := errors.New("unknown flag: --x"); PlainFlag(other) != other {
+	if other := errors.New("another"); PlainFlag(other, nil) != other {
 		t.Error("another error is left as it is")
+	}
+	of := pflag.NewFlagSet("", pflag.ContinueOnError)
+	of.Int("budget-calls", 0, "")
+	of.String("store", "", "")
+	for typed, want := range map[string]string{"budget-cals": "; did you mean --budget-calls?",
+		"stor": "; did you mean --store?", "x": "unknown flag: --x"} {
+		if got := PlainFlag(of.Parse([]string{"--" + typed}), of).Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 
