@@ -65,7 +65,7 @@ func (n *Node) Votable(a *Agent, digest Hash, approve bool) (*Asking, error) {
 
 // VotableBy is Votable for the answer of another key.
 func (n *Node) VotableBy(a *Agent, by Key, digest Hash, approve bool) (*Asking, error) {
-	if err := a.living(); err != nil {
+	if err := n.living(a); err != nil {
 		if was := n.decided(a, digest); errors.Is(was, ErrConflict) {
 			return nil, was
 		}

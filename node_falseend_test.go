@@ -74,3 +74,25 @@ func TestAParentThatArrivesWithAFalseEndWaitsForAPerson(t *testing.T) {
 		t.Errorf("it rests with %+v, want it to wait for a person", idle)
 	}
 }
+
+// Its owner pauses an agent that a stranger says has ended, and ends it.
+func TestAnOwnerIsHeardAfterTheEndOfAStranger(t *testing.T) {
+	s := new(perdure.MemStore)
+	n := &perdure.Node{Store: s, Key: signer(t, "owner")}
+	n.Trust = perdure.NewTrust(perdure.Trustee{Key: n.Key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
+	a := loaded(t, s, create(t, n, perdure.Genesis{}))
+	entries, _, err := signer(t, "mallory").Commit(a, time.Now(), perdure.Draft{Body: perdure.Event{Name: "end",
+		Notice: perdure.Cancel{}}})
+	if err == nil {
+		err = s.Put(t.Context(), a.ID(), entries...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Pause(t.Context(), a.ID(), "look at it"); err != nil {
+		t.Errorf("pause: %v", err)
+	}
+	if _, err := n.Cancel(t.Context(), a.ID(), "over"); err != nil {
+		t.Errorf("end: %v", err)
+	}
+}

@@ -49,7 +49,7 @@ func (ev *Event) wordless() bool {
 // entry is that of then. An agent that has ended is not paused: Cancel cuts off what it has left under way.
 func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		err := a.living()
+		err := n.living(a)
 		if err != nil && len(a.fold.Open) > 0 && !a.cancelled() {
 			err = WithHint(fmt.Errorf("%w, and something it began is still open", err),
 				"it goes on with nothing else; what is under way is cut off by perdure end "+a.ID().Short())
@@ -61,7 +61,7 @@ func (n *Node) Pause(ctx context.Context, id AgentID, note string) (*Entry, erro
 // Resume ends the pauses of an agent that can be seen here. A pause written elsewhere and not seen yet stands.
 func (n *Node) Resume(ctx context.Context, id AgentID, note string) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		return Event{Name: "resume", Notice: Resume{Of: a.fold.Paused, Note: note}}, a.living()
+		return Event{Name: "resume", Notice: Resume{Of: a.fold.Paused, Note: note}}, n.living(a)
 	})
 }
 
@@ -73,7 +73,7 @@ func (n *Node) Cancel(ctx context.Context, id AgentID, note string) (*Entry, err
 		if len(a.fold.Open) > 0 && !a.cancelled() {
 			return ev, nil
 		}
-		return ev, a.living()
+		return ev, n.living(a)
 	})
 }
 
@@ -84,7 +84,7 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 	}
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "grant", Notice: Grant{Amount: amount, Note: note}}
-		if err := a.living(); err != nil {
+		if err := n.living(a); err != nil {
 			return ev, err
 		}
 		if owner, key := a.fold.Charter.Owner, n.Key.Key(); owner != key {
@@ -110,7 +110,7 @@ func (n *Node) Grant(ctx context.Context, id AgentID, amount Spend, note string)
 func (n *Node) Edit(ctx context.Context, id AgentID, m Mutate, set map[string]Data) (*Entry, error) {
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
 		ev := Event{Name: "edit", Notice: Edit{Mutate: m}, Set: set}
-		if err := a.living(); err != nil {
+		if err := n.living(a); err != nil {
 			return ev, err
 		}
 		if err := m.sensible(time.Now()); err != nil {
@@ -230,9 +230,9 @@ func (n *Node) list(ctx context.Context, id AgentID) error {
 	return l.Index(ctx, a.Heads(), a.listing(n.trust(), time.Now()))
 }
 
-// living refuses an agent that has ended.
-func (a *Agent) living() error {
-	if a.fold.Ended != nil {
+// living refuses an agent that has ended. An end that does not count here keeps nobody from saying something to it.
+func (n *Node) living(a *Agent) error {
+	if n.trust().Ended(a) != nil {
 		return fmt.Errorf("%s: %w", a.called(), ErrTerminated)
 	}
 	return nil

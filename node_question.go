@@ -86,7 +86,7 @@ func (n *Node) answer(ctx context.Context, id AgentID, text string, asked bool) 
 		return nil, Invalid(errors.New("the answer is empty; say something"))
 	}
 	return n.say(ctx, id, func(a *Agent) (Event, error) {
-		if err := a.living(); err != nil {
+		if err := n.living(a); err != nil {
 			return Event{}, err
 		}
 		ev, asks, err := a.fold.Reply(text, time.Now())
