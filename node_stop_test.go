@@ -466,3 +466,39 @@ func TestAPersonStopsWhatGoesOnBesideTheEndOfACopy(t *testing.T) {
 		}
 	})
 }
+
+// A call that was begun before is made again only if what arrived since the node last looked counts.
+func TestAStrangersWordStopsWhatWouldBeDoneAgain(t *testing.T) {
+	for who, want := range map[string]int{"nobody": 1, "the owner": 1, "a stranger": 0} {
+		t.Run(who, func(t *testing.T) {
+			store := new(perdure.MemStore)
+			put1, seen := counter("put", perdure.Idempotent)
+			n := newNode(t, store, scripted(nothing), put1)
+			n.PolicyHash = perdure.HashOf([]byte("now"))
+			id := create(t, n, perdure.Genesis{})
+			own := &stranger{t: t, key: n.Key, a: loaded(t, store, id)}
+			own.write(open("put", perdure.Idempotent)) // under another policy: it is asked again
+			put(t, store, id, own.all...)
+			came := false
+			n.Policy = perdure.PolicyFunc(func(a *perdure.Agent, r perdure.Request, now time.Time) perdure.Verdict {
+				if _, ok := r.Action.(perdure.Execute); ok && !came {
+					came = true
+					s := &stranger{t: t, key: n.Key, a: loaded(t, store, id)}
+					if who == "a stranger" {
+						s = on(t, s.a)
+					}
+					if who != "nobody" {
+						s.write(perdure.Event{Name: "hello"})
+						put(t, store, id, s.all...)
+					}
+					time.Sleep(5 * time.Millisecond) // until its last look is over
+				}
+				return allow(a, r, now)
+			})
+			run(t, n, id)
+			if _, total := calls(seen); total != want || !came {
+				t.Errorf("%d calls, want %d; policy was asked: %v", total, want, came)
+			}
+		})
+	}
+}
