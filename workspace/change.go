@@ -161,15 +161,12 @@ func (r *Reader) Rename(ctx context.Context, from, to string, on *Visibility) (*
 			"promote it instead")
 	}
 	on = &Visibility{was.Visibility.Tier, was.Visibility.Scope}
-	for try := range maxTries {
-		d, err := r.tryRename(ctx, was.Path, to, on)
-		var stale *Conflict
-		if err == nil || !errors.Is(err, perdure.ErrConflict) || errors.As(err, &stale) || ctx.Err() != nil {
-			return d, err
-		}
-		pause(ctx, try)
-	}
-	return nil, fmt.Errorf("rename %s: %w: try again", from, perdure.ErrConflict)
+	var d *Document
+	err = r.inTurn(ctx, func() (err error) {
+		d, err = r.tryRename(ctx, was.Path, to, on)
+		return err
+	})
+	return d, err
 }
 
 func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility) (*Document, error) {

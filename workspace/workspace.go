@@ -41,6 +41,7 @@ type Workspace struct {
 	// Alive tells which sessions have a process; nil: none has.
 	Alive Living
 
+	turn   sync.Mutex // of those who write, see inTurn
 	mu     sync.Mutex
 	known  map[perdure.AgentID]standing
 	births map[perdure.AgentID]birth

@@ -138,22 +138,38 @@ func (r *Reader) write(ctx context.Context, path string, on *Visibility, make fu
 	if err := r.sound(path, &first); err != nil { // before a memory is made for it
 		return nil, err
 	}
-	for try := range maxTries {
-		e, s, err := r.tryWrite(ctx, path, on, make, first.adds)
-		if err == nil {
-			if first.Check != "" && r.agent.IsZero() && r.Holds != nil {
-				r.Holds.Accept(first.Check)
-			}
-			return r.written(ctx, s, e, path)
-		}
+	var e *perdure.Entry
+	var s *shelf
+	err = r.inTurn(ctx, func() (err error) {
+		e, s, err = r.tryWrite(ctx, path, on, make, first.adds)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if first.Check != "" && r.agent.IsZero() && r.Holds != nil {
+		r.Holds.Accept(first.Check)
+	}
+	return r.written(ctx, s, e, path)
+}
+
+// inTurn calls try until nobody was first. Within a process one goes after the other: of many at once, all but one
+// would be too late each time.
+func (w *Workspace) inTurn(ctx context.Context, try func() error) error {
+	alone := func() error {
+		w.turn.Lock()
+		defer w.turn.Unlock()
+		return try()
+	}
+	for n := range maxTries {
+		err := alone()
 		var stale *Conflict
 		if !errors.Is(err, perdure.ErrConflict) || errors.As(err, &stale) || ctx.Err() != nil {
-			return nil, err
+			return err
 		}
-		pause(ctx, try)
+		pause(ctx, n)
 	}
-	return nil, fmt.Errorf("write %s: %w: others write to the same memory without a pause; try again", path,
-		perdure.ErrConflict)
+	return fmt.Errorf("%w: others write to the same memory without a pause; try again", perdure.ErrConflict)
 }
 
 // pause lets others go first.
