@@ -104,3 +104,19 @@ func recentOf(a *perdure.Agent) (out []*perdure.Entry) {
 	}
 	return out
 }
+
+// A stranger's snapshot says nothing of the past of an agent whose entries are there.
+func TestAStrangersSnapshotIsNoPointInThePast(t *testing.T) {
+	store := new(perdure.MemStore)
+	n := newNode(t, store, nil)
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Goal: "pay ann"}})
+	s := on(t, loaded(t, store, id))
+	lie := *s.a.Fold()
+	lie.Intent.Goal = "pay mallory"
+	s.write(perdure.Snapshot{Fold: lie}, perdure.Event{Name: "hello"})
+	put(t, store, id, s.all...)
+	a, err := n.Trusted().LoadAt(t.Context(), store, loaded(t, store, id), s.all[len(s.all)-1])
+	if err != nil || a.Fold().Intent.Goal != "pay ann" {
+		t.Errorf("its goal was %q, %v", a.Fold().Intent.Goal, err)
+	}
+}

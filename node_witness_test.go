@@ -350,9 +350,9 @@ func TestWhatAStoreSawItselfItCannotLackBecauseTheAgentWentOn(t *testing.T) {
 func TestAStrangersHandOverMakesNoOlderCopyAGoodOne(t *testing.T) {
 	for name, byStranger := range map[string]bool{"its store": false, "a stranger": true} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, new(perdure.MemStore), nil)
-			n.Place = perdure.Place{ID: perdure.HashOf(nil)}
-			id := create(t, n, perdure.Genesis{Seat: n.Place.ID})
+			n, w := newNode(t, new(perdure.MemStore), nil), new(copyWitness)
+			n.Place, n.Witness = perdure.Place{ID: perdure.HashOf(nil)}, w
+			id := create(t, n, perdure.Genesis{})
 			a, err := perdure.Load(t.Context(), n.Store, id)
 			if err != nil {
 				t.Fatal(err)
@@ -367,6 +367,12 @@ func TestAStrangersHandOverMakesNoOlderCopyAGoodOne(t *testing.T) {
 			}
 			if a, err = perdure.Load(t.Context(), n.Store, id); err != nil || !a.GoneOn(n.Place) {
 				t.Fatalf("it was not handed over: %v", err)
+			}
+			if run(t, n, id); slices.Equal(w.told.Heads, a.Heads()) == byStranger {
+				t.Errorf("the home has seen %v of it", w.told.Heads)
+			}
+			if is := a.Standing(n.Trust, n.Place, time.Now()); (is == phase.StandingHandedOver) == byStranger {
+				t.Errorf("it is %s", is)
 			}
 			newer := perdure.Sighting{Heads: []perdure.Hash{perdure.HashOf([]byte("newer"))}, Elsewhere: true}
 			missing, away, err := a.Behind(t.Context(), n.Store, n.Place, n.Trust, newer)

@@ -110,6 +110,10 @@ func TestRevokedAndUnprovedKeysHaveNoSay(t *testing.T) {
 	if trust.MayAnswer(f, q, eve) {
 		t.Error("a revoked approver answers")
 	}
+	eves := NewTrust(trustee("owner", MayOwn, "acme"), trustee("eve", MayOwn, "acme"))
+	if f.Revoked = []Key{eve}; eves.MayAnswer(f, q, eve) {
+		t.Error("an approver answers whom the owner revoked in the agent alone")
+	}
 	bob := people["bob"].key
 	claims := NewTrust(trustee("owner", MayOwn, "acme"), trustee("bob", MayAuthor, "acme"))
 	f.Charter.Approvers, f.Begun = []Key{bob}, bob
