@@ -89,7 +89,7 @@ func (s *syncing) takeAll(ctx context.Context, all []*record) error {
 		if hasMarks(*r.base) {
 			clash = marksStay
 		}
-		s.tookIn(r.path, r, *r.base, clash)
+		s.tookIn(r.path, r, *r.base, clash, "")
 		taken = append(taken, r)
 	}
 	if err := s.State.keep(ctx, s.id, taken...); err != nil {

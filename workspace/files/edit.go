@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/view"
 )
 
 // edited takes in what a person changed, and shows what became of it. Both says that memory was changed as well.
@@ -23,7 +25,7 @@ func (s *syncing) edited(ctx context.Context, file string, r *record, src source
 				return err
 			}
 		}
-		why := ""
+		why := takesOut(src, r.base, there.text)
 		if both {
 			why = "its document was changed as well; what does not go together with that is a conflict"
 		}
@@ -68,7 +70,7 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 	if err != nil {
 		return "", "", false, err
 	}
-	took := *r.incoming
+	took, out := *r.incoming, takesOut(src, r.base, *r.incoming)
 	if r.outgoing == nil { // else it was displaced: what the file shows, resume finds out
 		r.base = r.incoming
 	}
@@ -79,15 +81,45 @@ func (s *syncing) takeIn(ctx context.Context, file string, r *record, src source
 	if clash == "" && hasMarks(text) {
 		clash = marksStay
 	}
-	s.tookIn(file, r, took, clash)
+	s.tookIn(file, r, took, clash, out)
 	return text, versions, ok, s.at("based")
 }
 
 // marksStay says that a text was taken in as it is.
 const marksStay = "marks are still in it: bring together what is between them, and take them out"
 
-// tookIn reports that a text was taken in.
-func (s *syncing) tookIn(file string, r *record, text, clash string) {
+// takesOut says that an edit takes lines out, and where they are: an editor that was open while a sync brought them in
+// takes them out unseen.
+func takesOut(src source, base *string, text string) string {
+	d, is := src.(*document)
+	if !is || base == nil {
+		return ""
+	}
+	was, now := split(*base), split(text)
+	out, at, to := 0, 0, 0
+	for _, m := range append(matches(was, now), match{len(was), len(now), 0}) {
+		out += max(0, said(was[at:m.a])-said(now[to:m.b]))
+		at, to = m.a+m.n, m.b+m.n
+	}
+	if out == 0 {
+		return ""
+	}
+	return view.Several(int64(out), "line") + " fewer than a sync wrote; perdure doc history " + d.path +
+		" lists the versions that have them"
+}
+
+// said is how many lines are not empty.
+func said(lines []string) (n int) {
+	for _, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// tookIn reports that a text was taken in; out says what an edit takes out.
+func (s *syncing) tookIn(file string, r *record, text, clash, out string) {
 	switch {
 	case clash != "":
 		s.add(file, Conflict, clash)
@@ -96,7 +128,7 @@ func (s *syncing) tookIn(file string, r *record, text, clash string) {
 	case isJSON(file) && !json.Valid([]byte(text)):
 		s.add(file, Taken, "it is no JSON as it stands")
 	default:
-		s.add(file, Taken, "")
+		s.add(file, Taken, out)
 	}
 }
 
