@@ -238,17 +238,29 @@ func (s *Store) setAside(ctx context.Context, id perdure.AgentID, rest []*perdur
 }
 
 // Ailing implements perdure.Healer: the agents of which something lies aside, and those whose last commits are gone
-// though a node saw them.
+// though a node saw them, or they were listed.
 func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment, error) {
 	out := map[perdure.AgentID]perdure.Ailment{}
-	err := s.index.sync(ctx)
+	err := s.lists.sync(ctx) // before the log, which is then no older
+	if err == nil {
+		err = s.index.sync(ctx)
+	}
 	if err == nil {
 		s.index.mu.Lock()
-		for id, l := range s.index.all {
-			if l.claim.At > l.seq {
-				out[id] = perdure.Ailment{Reason: fmt.Errorf("%w (message %d)", errLost, l.claim.At), Gone: !l.there()}
+		s.lists.mu.Lock()
+		lost := func(id perdure.AgentID, at uint64) {
+			if l := s.index.all[id]; l == nil || at > l.seq {
+				out[id] = perdure.Ailment{Name: s.lists.all[id].Name, Gone: l == nil || !l.there(),
+					Reason: fmt.Errorf("%w (message %d)", errLost, at)}
 			}
 		}
+		for id, l := range s.index.all {
+			lost(id, l.claim.At)
+		}
+		for id, l := range s.lists.all {
+			lost(id, l.At)
+		}
+		s.lists.mu.Unlock()
 		s.index.mu.Unlock()
 		err = s.asides(ctx, out)
 	}

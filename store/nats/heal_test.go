@@ -78,6 +78,47 @@ func TestALostEndIsNoticed(t *testing.T) {
 	}
 }
 
+// TestALostEndThatWasListedIsNoticed is the same of an agent that no node has released: what it was listed as is more
+// than is there, also where nothing is.
+func TestALostEndThatWasListedIsNoticed(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	for _, all := range []bool{false, true} {
+		w, _ := enginetest.Grown(t, s)
+		id := w.Agent.ID()
+		l := w.Agent.Listing(time.Now())
+		l.Name = "a"
+		if err := s.Index(t.Context(), w.Agent.Heads(), l); err != nil {
+			t.Fatal(err)
+		}
+		if ill, err := s.Ailing(t.Context()); err != nil || ill[id].Reason != nil {
+			t.Fatalf("ailing before: %v, %v", ill, err)
+		}
+		lost := places(t, s, id)
+		if !all {
+			lost = lost[5:]
+		}
+		for _, seq := range lost {
+			if err := s.remove(t.Context(), s.streams.log, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := open(t, urlAt(serverEnv, t.Name()), Options{})
+		ill, err := other.Ailing(t.Context())
+		if x := ill[id]; err != nil || !errors.Is(x.Reason, errLost) || x.Gone != all || x.Name != "a" {
+			t.Fatalf("all lost %t: ailing: %+v, %v", all, x, err)
+		}
+		if all {
+			continue
+		}
+		if got, err := other.Heal(t.Context(), id, nil); err != nil || !got.Short {
+			t.Fatalf("heal: %+v, %v", got, err)
+		}
+		if ill, err := other.Ailing(t.Context()); err != nil || ill[id].Reason != nil {
+			t.Fatalf("ailing after all: %v, %v", ill, err)
+		}
+	}
+}
+
 // TestWhatOthersPublishIsRefused publishes on the subject of an agent what no store wrote.
 func TestWhatOthersPublishIsRefused(t *testing.T) {
 	s := open(t, urlAt(serverEnv, t.Name()), Options{})
