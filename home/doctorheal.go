@@ -180,6 +180,7 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 		d.h.Progressed("verify every agent", int64(i), int64(len(ids)))
 		damage := unsound(ctx, s, id)
 		x, ailing := ill[id]
+		sound := damage == nil
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -195,15 +196,16 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 				damage)
 			continue
 		}
-		d.healOne(ctx, s, h, id, names[id], damage)
+		d.healOne(ctx, s, h, id, names[id], damage, sound)
 	}
 	return nil
 }
 
 // healOne salvages what is left of an agent. If nodes of other homes share the store, and a part of it is lost, it is
 // paused before any of them goes on: what this home has seen keeps only its own nodes from doing again what is lost.
+// What lies aside of one that is sound an earlier repair may have left: it was paused then, and somebody resumed it.
 func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer, id perdure.AgentID, name string,
-	damage error) {
+	damage error, sound bool) {
 	what := view.CalledBy(name, id)
 	done, err := d.alone(ctx, s, id)
 	if err != nil {
@@ -221,7 +223,7 @@ func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer,
 		return
 	}
 	called := view.InLine(cmp.Or(name, id.Short()))
-	switch paused, err := d.pause(ctx, s, id); {
+	switch paused, err := d.pause(ctx, s, id, sound && !got.Short); {
 	case err != nil:
 		d.say("repair", Unwell, "perdure pause "+called,
 			"%s: repaired, but not paused, and what it did in the part that is lost might be done again: %v", what, err)
@@ -251,8 +253,11 @@ func (d *Doctor) alone(ctx context.Context, s perdure.Store, id perdure.AgentID)
 	return func() { _ = c.Release(context.WithoutCancel(ctx), claim, nil, 0) }, nil
 }
 
-// pause pauses an agent of which a part is lost, if it has not ended.
-func (d *Doctor) pause(ctx context.Context, s perdure.Store, id perdure.AgentID) (paused bool, err error) {
+// lostNote is why an agent is paused of which a part is lost.
+const lostNote = "a part of its memory is lost, and what it did there might be done again"
+
+// pause pauses an agent of which a part is lost, if it has not ended; once where nothing new is lost.
+func (d *Doctor) pause(ctx context.Context, s perdure.Store, id perdure.AgentID, once bool) (paused bool, err error) {
 	a, err := perdure.Load(ctx, s, id)
 	ended := false
 	if err == nil {
@@ -262,9 +267,21 @@ func (d *Doctor) pause(ctx context.Context, s perdure.Store, id perdure.AgentID)
 		return false, err
 	}
 	n, err := d.h.Node(ctx, s)
-	if err == nil {
-		_, err = n.Pause(ctx, id, "a part of its memory is lost, and what it did there might be done again")
+	if err != nil {
+		return false, err
 	}
+	if once {
+		for e, err := range perdure.Backwards(ctx, s, id, nil) {
+			if err != nil {
+				return false, err
+			}
+			ev, _ := e.Content().(perdure.Event)
+			if was, _ := ev.Notice.(perdure.Pause); was.Note == lostNote && e.Origin == n.Key.Key() {
+				return false, nil
+			}
+		}
+	}
+	_, err = n.Pause(ctx, id, lostNote)
 	return err == nil, err
 }
 

@@ -332,6 +332,16 @@ func TestARepairedMemoryWithoutItsEndWaits(t *testing.T) {
 			t.Errorf("%s: paid %d times, and %d times after the repair, want 3 and no more", what, paid, got)
 		}
 		s.run(exitOK, "resume", "pay")
+		if what == "middle" { // what lies aside stays there, and pauses it once
+			for _, paused := range []bool{true, false, false} {
+				if out := s.run(exitOK, "doctor", "--repair"); strings.Contains(out, "it is paused") != paused {
+					t.Errorf("%s: repaired again, doctor says %s; want it paused: %t", what, out, paused)
+				}
+				if paused {
+					s.run(exitOK, "resume", "pay")
+				}
+			}
+		}
 		s.run(exitOK, append([]string{"run", "pay"}, powers("all.cedar")...)...)
 		if got := len(s.ledger()); got != 2*paid {
 			t.Errorf("%s: paid %d times after a person let it go on, want %d", what, got, 2*paid)
