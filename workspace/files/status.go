@@ -15,7 +15,9 @@ func (f *Folder) Status(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
 	}
-	err = s.all(ctx)
+	if err = s.settledGit(ctx); err == nil {
+		err = s.all(ctx)
+	}
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
 	}
