@@ -105,7 +105,7 @@ func pull(ctx context.Context, here, there Peer, mine, theirs *Offer, s *Synced)
 	}
 	r, w, err := pass(ctx, there, here, theirs, mine, s)
 	if err == nil && w != nil && len(w.owed) > 0 {
-		err = w.paid(ctx, here, theirs)
+		err = w.paid(ctx, here, mine, theirs)
 	}
 	return r, err
 }
@@ -201,12 +201,12 @@ func (w *watched) watch(entries iter.Seq2[*perdure.Entry, error]) iter.Seq2[*per
 }
 
 // paid refuses heads that were offered, did not come, and are not here. The second look is at all there is here: a
-// place may have written a snapshot after it named its heads.
-func (w *watched) paid(ctx context.Context, here Peer, theirs *Offer) error {
+// place may have written a snapshot after it named its heads. Where that is much, nobody is accused.
+func (w *watched) paid(ctx context.Context, here Peer, mine, theirs *Offer) error {
 	k, ok := here.(Knower)
 	o := Offer{Agent: theirs.Agent, Heads: slices.Collect(maps.Keys(w.owed))}
 	for _, o.Anchors = range [][]perdure.Hash{theirs.Anchors, nil} {
-		if !ok {
+		if !ok || o.Anchors == nil && len(mine.Anchors) == MaxAnchors {
 			return nil
 		}
 		_, all, err := k.Known(ctx, o)
@@ -218,7 +218,8 @@ func (w *watched) paid(ctx context.Context, here Peer, theirs *Offer) error {
 }
 
 // kept refuses what a place says that it has, once entries were sent to it, if these are not among that: it names
-// nothing that is not known here, so none of it follows them.
+// nothing that is not known here, and something that was sent does not lead to what it names. Of what is not known here
+// nobody can tell what it follows.
 func (w *watched) kept(ctx context.Context, here Peer, theirs *Offer) error {
 	k, ok := here.(Knower)
 	for _, h := range w.heads {
@@ -228,11 +229,18 @@ func (w *watched) kept(ctx context.Context, here Peer, theirs *Offer) error {
 		return nil
 	}
 	o := Offer{Agent: theirs.Agent, Heads: w.heads, Anchors: theirs.Anchors}
-	_, all, err := k.Known(ctx, o)
-	if err == nil && (all || !o.Has()) {
-		err = untrue("entries were sent to it, and it names neither them nor what follows them")
+	if _, all, err := k.Known(ctx, o); err != nil || !all && o.Has() {
+		return err
 	}
-	return err
+	for e, err := range here.Missing(ctx, o) {
+		if err != nil {
+			return ctx.Err() // it is no longer passed on: what is here cannot be told
+		}
+		if w.tips[e.Name] {
+			return untrue("entries were sent to it, and it names neither them nor what follows them")
+		}
+	}
+	return nil
 }
 
 func untrue(text string, of ...any) error {

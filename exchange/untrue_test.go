@@ -86,3 +86,73 @@ func TestWhoHasMoreDoesNotDeceive(t *testing.T) {
 		t.Error("the folds differ")
 	}
 }
+
+// racing is a place that does something while entries are on their way to it.
+type racing struct {
+	*place
+	meanwhile func()
+}
+
+func (r *racing) Take(ctx context.Context, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	*exchange.Receipt, error) {
+	var all []*perdure.Entry
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	r.meanwhile()
+	return r.place.Take(ctx, id, func(yield func(*perdure.Entry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+}
+
+// It is no deceit to have got what was sent by another way meanwhile, and what follows it, which is known here by now.
+func TestPlacesThatSyncBothWaysDoNotDeceive(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]struct{ before, here, there, after int }{
+		"one entry":                  {1, 1, 0, 0},
+		"a snapshot, too":            {1, 40, 0, 0},
+		"both went on":               {2, 1, 1, 0},
+		"both went on, and again":    {2, 1, 1, 1},
+		"both wrote snapshots":       {40, 40, 40, 40},
+		"nothing but what is pushed": {3, 0, 0, 0},
+	} {
+		k := key(t, "owner")
+		here, there := newPlace(t, k), newPlace(t, k)
+		id := here.create(t)
+		sync(t, knowing{here}, there, id, exchange.Push)
+		here.hear(t, id, more.before)
+		r := &racing{place: there, meanwhile: func() {
+			here.hear(t, id, more.here)
+			there.hear(t, id, more.there)
+			sync(t, knowing{there}, here, id, exchange.Both)
+			here.hear(t, id, more.after)
+			sync(t, knowing{there}, here, id, exchange.Pull)
+		}}
+		if s, err := exchange.Sync(t.Context(), knowing{here}, r, id, exchange.Push); err != nil {
+			t.Errorf("%s: %+v %v", name, s, err)
+		}
+	}
+}
+
+// To tell whether a head that did not come is here takes no more than a few snapshots' worth of a long memory.
+func TestAFalseHeadCostsLittle(t *testing.T) {
+	t.Parallel()
+	k := key(t, "owner")
+	here := newPlace(t, k)
+	d := &deceiver{place: newPlace(t, k), heads: []perdure.Hash{{7}}}
+	id := here.create(t)
+	here.node.SnapshotEvery = 4
+	here.hear(t, id, 40*4)
+	sync(t, knowing{here}, d.place, id, exchange.Push)
+	here.reads = 0
+	if s := sync(t, knowing{here}, d, id, exchange.Pull); s.Pulled != nil || here.reads > 40 {
+		t.Errorf("%d entries were read: %+v", here.reads, s)
+	}
+}
