@@ -24,13 +24,17 @@ const (
 
 // Learn keeps in the home what an agent that came from elsewhere brings along: the text of its own policies and of the
 // schema of its state, as far as nodes here do not know them. Each is what its hash says. Policies of agents only
-// narrow what the home permits.
+// narrow what the home permits. Of one that is held here, whose texts are those of strangers, it keeps nothing.
 func (h *Home) Learn(ctx context.Context, s perdure.Store, id perdure.AgentID) error {
 	if h.Dir == "" {
 		return nil
 	}
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
+		return err
+	}
+	trust, err := h.Trust()
+	if err != nil || trust.Counts(a) != nil {
 		return err
 	}
 	wanted, err := h.unknown(a.Fold())

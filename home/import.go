@@ -96,7 +96,7 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	if got.Relation == capsule.Restored {
 		h.giveUp(got.Head.Agent)
 	}
-	a, err := h.arrive(ctx, s, got.Head.Agent, got.Held, got.Stranger == nil || got.Admitted)
+	a, err := h.arrive(ctx, s, got.Head.Agent, got.Held, true)
 	if err != nil {
 		return nil, perdure.WithHint(fmt.Errorf("what is new of it was added, but it cannot be read back: %w", err),
 			"import it again once that is mended: it changes nothing, and says how it is")
@@ -126,9 +126,9 @@ func (h *Home) giveUp(id perdure.AgentID) {
 
 // arrive does what follows when entries of an agent have come to those up to the heads held: the index, the witness and
 // its relatives are told, its seat is taken if it was handed over to this store, and what it brings along is learned,
-// unless it is a stranger's: that is learned when somebody admits it. It returns the agent as it is then.
+// unless nothing came or it is held: that is learned when somebody admits it. It returns the agent as it is then.
 func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, held []perdure.Hash,
-	learn bool) (*perdure.Agent, error) {
+	came bool) (*perdure.Agent, error) {
 	ctx = context.WithoutCancel(ctx)
 	a, err := h.Load(ctx, s, id)
 	if err != nil {
@@ -154,7 +154,7 @@ func (h *Home) arrive(ctx context.Context, s perdure.Store, id perdure.AgentID, 
 		a = now
 	}
 	h.noteClosed(ctx, s, a, held)
-	if learn {
+	if came {
 		if err := h.Learn(ctx, s, a.ID()); err != nil {
 			h.note("%v; it runs here once the home has it", err)
 		}
