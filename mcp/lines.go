@@ -133,6 +133,9 @@ func refusal(text []byte) string {
 	if err := jsontext.Text(text); err != nil {
 		return refuse(idOf(text), -32700, err.Error())
 	}
+	if err := jsontext.Once(text); err != nil {
+		return refuse(idOf(text), -32600, err.Error())
+	}
 	var several []json.RawMessage
 	if json.Unmarshal(text, &several) != nil || len(several) == 0 {
 		several = []json.RawMessage{text}

@@ -104,6 +104,12 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				s.refuse(w, r, errTooMany)
 				return
 			}
+			free, err := s.room(r, s.strange, peerOf(r))
+			if err != nil {
+				s.refuse(w, r, err)
+				return
+			}
+			defer free()
 			hasten(w, r)
 			r.SetPathValue("agent", agentIn(r.URL.Path))
 			s.Webhooks.ServeHTTP(w, r)
@@ -278,6 +284,12 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
+		free, err := s.room(r, s.bodies, v.ID())
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		defer free()
 		p := newPatient(w, s.Limits.WriteStall)
 		defer p.hasten() // what is left of the answer is written when this returns
 		ctx, stop := s.whileGood(r, verb)

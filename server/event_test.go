@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// bodies are requests to tell an agent something, good and bad.
-var bodies = []string{
+// eventBodies are requests to tell an agent something, good and bad.
+var eventBodies = []string{
 	`{"name":"rain"}`, ` { "name" : "rain" , "id":"x" , "data" : { "a" : [1, "}", "\"]"] } } `,
 	`{"data":"\u00e9","name":"rain"}`, `{"data":null,"name":"rain"}`, `{"name":"rain","data":12}`,
 	`{"name":"r\u0061in"}`, `{"name":"rain","id":""}`, `{"name":" "}`, `{"name":"é"}`, `{"name":"rain","name":"snow"}`,
@@ -87,7 +87,7 @@ func TestEventsAreReadAsTheLibraryReads(t *testing.T) {
 		return res.Status + " " + res.Header.Get("Content-Type") + " " + string(text)
 	}
 	good := 0
-	for _, body := range bodies {
+	for _, body := range eventBodies {
 		got, want := ask("/ours", "application/json", body), ask("/library", "application/json", body)
 		if got != want {
 			t.Errorf("%.80q: got\n%s\nwant\n%s", body, got, want)
@@ -101,7 +101,7 @@ func TestEventsAreReadAsTheLibraryReads(t *testing.T) {
 	}
 	for _, kind := range []string{"", "text/plain", "application/json; charset=utf-8", "application/x+json",
 		"application/cbor"} {
-		if got, want := ask("/ours", kind, bodies[0]), ask("/library", kind, bodies[0]); got != want {
+		if got, want := ask("/ours", kind, eventBodies[0]), ask("/library", kind, eventBodies[0]); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", kind, got, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestEventsAreReadAsTheLibraryReads(t *testing.T) {
 
 // What is taken for a plain event is one, and says the same when it is read in any other way.
 func FuzzPlainEvent(f *testing.F) {
-	for _, b := range bodies {
+	for _, b := range eventBodies {
 		f.Add([]byte(b))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

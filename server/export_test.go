@@ -14,3 +14,13 @@ func (s *Server) TakePlaces() (free func()) {
 
 // MaxBuckets is how many visitors a gate tells apart.
 const MaxBuckets = maxBuckets
+
+// LargeRequests is how many requests with a body that counts are under way.
+func (s *Server) LargeRequests() (n int) {
+	s.bodies.mu.Lock()
+	defer s.bodies.mu.Unlock()
+	for _, of := range s.bodies.of {
+		n += of.requests
+	}
+	return n
+}

@@ -50,6 +50,8 @@ type Server struct {
 	api    huma.API
 	live   hub
 	places places
+	// As with the gates below: what strangers send keeps nobody from anything who is known.
+	bodies, strange *bodies
 	// what is being passed on to this place
 	arrivals arrivals
 	// Those who are known are let by one gate and all others by another: however many strangers come, they make nobody
@@ -109,7 +111,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 		}
 		s.Limits = s.Limits.or()
 		s.live.begin(ctx, s.Desk.Store, s.Limits.Streams)
-		s.places = newPlaces()
+		s.places, s.bodies, s.strange = newPlaces(), newBodies(), newBodies()
 		s.all = s.guarded(s.routes())
 	})
 	return s.all
@@ -239,6 +241,9 @@ func operation[I, O any](
 		op.Middlewares = append(op.Middlewares, s.may(verb))
 	}
 	op.Middlewares = append(op.Middlewares, s.known)
+	if hasBody[I]() {
+		op.Middlewares = append(op.Middlewares, s.roomy)
+	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		err := takePlace(ctx)
 		if err != nil {
