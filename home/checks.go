@@ -37,8 +37,7 @@ func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string)
 	if err := c.Fit(check); err != nil {
 		return "", err
 	}
-	verb, rest, _ := strings.Cut(strings.TrimSpace(check), " ")
-	rest = strings.TrimSpace(rest)
+	verb, rest := parts(check)
 	l := looker{checker: c, reader: reader, accepted: c.accepted(check)}
 	if reader == nil && (verb == "run" || !l.accepted) {
 		return "", errors.New("it is looked at for a role alone")
@@ -60,16 +59,23 @@ func (c *checker) Hold(ctx context.Context, reader *perdure.Agent, check string)
 
 // Fit implements workspace.Holder.
 func (*checker) Fit(check string) error {
-	words := strings.Fields(check)
-	need := map[string]int{"exists": 2, "missing": 2, "contains": 3, "run": 2}
-	if len(words) == 0 || need[words[0]] == 0 || len(words) < need[words[0]] {
+	verb, rest := parts(check)
+	words := strings.Fields(rest)
+	need := map[string]int{"exists": 1, "missing": 1, "contains": 2, "run": 1}[verb]
+	if need == 0 || len(words) < need {
 		return errUnknownCheck(check)
 	}
-	if words[0] != "run" && !filepath.IsLocal(filepath.FromSlash(words[1])) {
+	if verb != "run" && !filepath.IsLocal(filepath.FromSlash(words[0])) {
 		return fmt.Errorf("its check looks at %.80q, which is not a path in the project: want one below the folder "+
-			"that the home is in", words[1])
+			"that the home is in", words[0])
 	}
 	return nil
+}
+
+// parts are the verb of a check and what comes after it.
+func parts(check string) (verb, rest string) {
+	verb, rest, _ = strings.Cut(strings.TrimSpace(check), " ")
+	return verb, strings.TrimSpace(rest)
 }
 
 func errUnknownCheck(check string) error {

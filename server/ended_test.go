@@ -2,7 +2,12 @@ package server_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,4 +144,55 @@ func TestAStrangersEndEndsNoStream(t *testing.T) {
 	read := w.stream(w.token("", home.VerbRead), "/v1/agents/a/tail?after=start")
 	read(entries[len(entries)-1].Name.String())
 	read("\n: \n") // it is still there, and everything was sent
+}
+
+// Whether an agent has ended is for those to say whom the home trusts. Where it cannot be read who that is, it is looked
+// again later: no entry comes that would have it looked for.
+func TestAnEndThatCouldNotBeFoundOutIsSaidLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 50 * time.Millisecond })
+	all, id := w.token("", home.Verbs...), w.agent("a")
+	trust := filepath.Join(w.home.Dir, home.TrustFile)
+	text, err := os.ReadFile(trust)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	began, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		n := 0
+		for _, err := range w.client(all, nil).Tail(t.Context(), client.Tail{Agent: id.String(), Last: 10}) {
+			if err != nil {
+				done <- err
+				return
+			}
+			if n++; n == 1 {
+				close(began)
+			}
+		}
+		done <- nil
+	}()
+	<-began
+	broken := append(slices.Clone(text), "what is this?\n"...)
+	if err := os.WriteFile(trust, broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.desk.Node.Cancel(t.Context(), id, "over"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it is taken for ended while nobody can say so: %v", err)
+	case <-time.After(time.Second):
+	}
+	if err := os.WriteFile(trust, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing says that it has ended")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
@@ -175,6 +176,8 @@ type topic struct {
 	end     view.Place     // up to here
 	ended   bool           // the agent has ended
 	changed chan struct{}  // closed when there is more
+
+	unsure atomic.Bool // whether the agent has ended could not be found out
 }
 
 // edition is what positions are of. The store begins another feed where it was restored or rebuilt; what was written in
@@ -265,11 +268,12 @@ func (t *topic) past(p view.Place, item perdure.Item) view.Place {
 // hasEnded reports whether the agent has ended, as far as that counts here: a stranger's word ends no stream.
 func (t *topic) hasEnded(ctx context.Context) bool {
 	a, err := t.desk.Load(ctx, t.id)
-	if err != nil {
-		return false
+	ended := false
+	if err == nil {
+		ended, err = t.desk.Home.Ended(a)
 	}
-	ended, err := t.desk.Home.Ended(a)
-	return err == nil && ended // else the next look tells
+	t.unsure.Store(err != nil)
+	return ended && err == nil
 }
 
 // refresh takes in what has arrived.
@@ -286,7 +290,7 @@ func (t *topic) refresh(ctx context.Context) {
 		_ = t.restart(ctx) // it is tried again with the next change
 		return
 	}
-	if t.take(ctx) {
+	if t.take(ctx) || t.unsure.Load() {
 		t.finish(ctx)
 	}
 }

@@ -264,6 +264,9 @@ func (r *reader) run(ctx context.Context) {
 			if r.recheck(ctx) != nil || r.send([]byte(": \n\n")) != nil {
 				return
 			}
+			if r.topic.unsure.Load() { // no entry may come that has it looked for again
+				r.topic.refresh(ctx)
+			}
 		}
 	}
 }

@@ -12,10 +12,13 @@ import (
 type Limit int
 
 // errLimit is why a number is no Limit.
-var errLimit = errors.New("want at least 1")
+var errLimit = errors.New("want a whole number, at least 1")
 
 // UnmarshalJSON reads what a program says.
 func (l *Limit) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" { // it is not said
+		return nil
+	}
 	if err := l.Set(string(text)); err != nil {
 		return perdure.Invalid(fmt.Errorf("limit %s: %w", text, err))
 	}

@@ -18,8 +18,11 @@ func TestALimitIsAtLeastOne(t *testing.T) {
 			t.Errorf("a program says %s: got %d, %v", text, said.Limit, err)
 		}
 		var flag view.Limit
-		if err := flag.Set(text); flag != want || err != nil && !strings.Contains(err.Error(), "want at least 1") {
+		if err := flag.Set(text); flag != want || err != nil && !strings.Contains(err.Error(), "at least 1") {
 			t.Errorf("a person says %s: got %d, %v", text, flag, err)
 		}
+	}
+	if said := struct{ Limit view.Limit }{}; json.Unmarshal([]byte(`{"limit":null}`), &said) != nil || said.Limit != 0 {
+		t.Errorf("null, which says nothing, is read as %d", said.Limit)
 	}
 }

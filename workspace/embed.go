@@ -97,7 +97,7 @@ func (e *Embeddings) ask(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, fmt.Errorf("the embeddings server at %s does not answer: %w", req.URL.Host, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
-	if to, err := answer.Location(); err == nil {
+	if to, err := answer.Location(); err == nil && answer.StatusCode/100 == 3 {
 		elsewhere := to.Scheme + "://" + to.Host + to.Path // what else is in it may be a secret
 		return nil, perdure.WithHint(fmt.Errorf("ask for embeddings: %s answered %s, to %s; texts go to no other "+
 			"server than the one that is named", req.URL.Host+req.URL.Path, answer.Status, elsewhere),

@@ -21,7 +21,7 @@ func Words(typed string, of []string) (found []string) {
 			found, least = append(found, word), d
 		}
 	}
-	if found == nil {
+	if found == nil && typed != "" {
 		found = slices.DeleteFunc(slices.Clone(of), func(word string) bool { return !strings.HasPrefix(word, typed) })
 	}
 	return found
