@@ -146,8 +146,8 @@ func TestAStrangersEndEndsNoStream(t *testing.T) {
 	read("\n: \n") // it is still there, and everything was sent
 }
 
-// Whether an agent has ended is for those to say whom the home trusts. Where it cannot be read who that is, it is looked
-// again later: no entry comes that would have it looked for.
+// Whether an agent has ended is for those to say whom the home trusts. Where it cannot be read who that is, there is
+// another look later: no entry comes that would cause one.
 func TestAnEndThatCouldNotBeFoundOutIsSaidLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *server.Server) { s.Limits.Heartbeat = 50 * time.Millisecond })
