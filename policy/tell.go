@@ -31,11 +31,20 @@ func (s *Set) Tell(hash perdure.Hash) perdure.Data {
 
 // FromText is the set with a text that Tell told. An error says that it is not the text of the policy with that hash.
 func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
-	list, ok := text.Value().([]any)
-	if !ok {
-		return nil, fmt.Errorf("policy %s: its text is not a list of files", hash.Short())
+	files, err := filesOf(hash, text)
+	if err != nil {
+		return nil, err
 	}
-	var files []File
+	s, err := Parse(files...)
+	if err != nil {
+		return nil, fmt.Errorf("policy %s: %w", hash.Short(), err)
+	}
+	return s, nil
+}
+
+// filesOf is the files of a text that Tell told, if their hash is this. To parse them takes long.
+func filesOf(hash perdure.Hash, text perdure.Data) (files []File, err error) {
+	list, _ := text.Value().([]any)
 	for i, v := range list {
 		t, ok := v.(string)
 		if !ok {
@@ -43,18 +52,14 @@ func FromText(hash perdure.Hash, text perdure.Data) (*Set, error) {
 		}
 		files = append(files, File{Name: fmt.Sprintf("%s-%d.cedar", hash.Short(), i+1), Text: []byte(t)})
 	}
-	is, err := hashOf(files) // before it is parsed, which takes long
+	is, err := hashOf(files)
 	if err == nil && is != hash {
 		err = fmt.Errorf("the text is that of %s", is.Short())
-	}
-	var s *Set
-	if err == nil {
-		s, err = Parse(files...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", hash.Short(), err)
 	}
-	return s, nil
+	return files, nil
 }
 
 // Texts are the texts of the set's files.
@@ -71,9 +76,13 @@ func (s *Set) Learn(e *perdure.Entry) *Set {
 	if len(r.Text) > maxLearned-s.learned {
 		return s
 	}
+	files, err := filesOf(r.Of, r.Text)
+	if err != nil {
+		return s
+	}
 	out := *s
 	out.learned += len(r.Text)
-	set, err := FromText(r.Of, r.Text)
+	set, err := Parse(files...)
 	if err != nil {
 		return &out
 	}

@@ -141,6 +141,29 @@ when { context.args has `+deep+` && context.args.`+deep+` == "x" };`)
 
 // TestWhatIsLearnedIsBounded: a memory may tell any number of policies, and those of a home may be long.
 func TestWhatIsLearnedIsBounded(t *testing.T) {
+	enclosed := func(of perdure.Hash, text perdure.Data) (last *perdure.Entry) {
+		key, err := perdure.GenerateSigner("n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := &perdure.Node{Store: new(perdure.MemStore), Key: key}
+		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
+			Charter: perdure.Charter{Scope: "home"}})
+		if err == nil {
+			_, err = node.Tell(t.Context(), a.ID(), perdure.Event{Name: "enclosed", Notice: perdure.Enclosed{
+				Of: of, Kind: perdure.EnclosedPolicy, Text: text}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range perdure.Memory(t.Context(), node.Store, a.ID()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = e
+		}
+		return last
+	}
 	told := func(name string, n, size int) (perdure.Hash, *perdure.Entry) {
 		var files []policy.File
 		for i := range n {
@@ -152,34 +175,20 @@ func TestWhatIsLearnedIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := perdure.GenerateSigner("n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		node := &perdure.Node{Store: new(perdure.MemStore), Key: key}
-		a, err := node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "g"},
-			Charter: perdure.Charter{Scope: "home"}})
-		if err == nil {
-			_, err = node.Tell(t.Context(), a.ID(), perdure.Event{Name: "enclosed", Notice: perdure.Enclosed{
-				Of: set.Hash(), Kind: perdure.EnclosedPolicy, Text: set.Tell(set.Hash())}})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var last *perdure.Entry
-		for e, err := range perdure.Memory(t.Context(), node.Store, a.ID()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			last = e
-		}
-		return set.Hash(), last
+		return set.Hash(), enclosed(set.Hash(), set.Tell(set.Hash()))
 	}
 	hash, e := told("own", 80, 6<<10)
 	if s := policy.Default().Learn(e); s.Under(hash) == nil {
 		t.Error("a policy of many files is not learned: it may be that of the home")
 	}
 	s, learned := policy.Default(), 0
+	garbage, err := perdure.DataOf([]any{strings.Repeat("x", 1000<<10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 { // what is not the text of its hash takes no room
+		s = s.Learn(enclosed(perdure.HashOf([]byte{byte(i)}), garbage))
+	}
 	for i := range 20 {
 		hash, e := told(fmt.Sprintf("p%d-", i), 1, 255<<10)
 		if s = s.Learn(e); s.Under(hash) != nil {
