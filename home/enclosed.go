@@ -16,7 +16,8 @@ import (
 )
 
 // maxEnclosed bounds the bytes of all policies that agents brought along to a home, and those of all their schemas:
-// whoever runs these agents reads them, and that takes some seconds. A file counts as fileSize more.
+// whoever verifies an agent reads all of these policies, and who runs one all schemas, which takes some seconds. A file
+// counts as fileSize more.
 const (
 	maxEnclosed = 4 << 20
 	fileSize    = 1 << 10
@@ -136,7 +137,8 @@ func (h *Home) room(dir string, of perdure.Hash, texts ...string) error {
 	}
 	for _, one := range kept {
 		name := strings.TrimSuffix(one.Name(), ".lode")
-		if name == of.String() || !byHash.MatchString(name[strings.LastIndexByte(name, '-')+1:]) {
+		if name == of.String() || strings.HasSuffix(name, ownMark) ||
+			!byHash.MatchString(name[strings.LastIndexByte(name, '-')+1:]) {
 			continue // what came in part is kept again, and what its owner named is no stranger's
 		}
 		err := filepath.WalkDir(filepath.Join(dir, one.Name()), func(_ string, f fs.DirEntry, err error) error {

@@ -2,7 +2,9 @@ package home_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +38,26 @@ func TestWhatAgentsBringAlongIsBoundedTogether(t *testing.T) {
 			}
 			return h.Learn(ctx, s, a.ID())
 		}
-		pad := strings.Repeat("x", 240<<10)
+		const size = 240 << 10
+		own := filepath.Join(t.TempDir(), "own") // what the owner names takes nothing of it
+		for i := range 18 {
+			text := fmt.Sprintf("@id(\"own%d\") forbid (principal, action, resource); //%*s", i, size, "")
+			lode := fmt.Sprintf(`{"name": "own%d", "version": 1, "fields": [{"id": 1, "name": "size", "type": "int"}]}%*s`,
+				i, size, "")
+			if err := errors.Join(os.WriteFile(own+".cedar", []byte(text), 0o600),
+				os.WriteFile(own+".lode", []byte(lode), 0o600)); err != nil {
+				return err
+			}
+			f := &home.IntentFile{Policies: []string{own + ".cedar"}, StateSchema: own + ".lode"}
+			var g perdure.Genesis
+			if err := f.Refer(h, "", &g); err != nil {
+				return err
+			}
+			if set, err := home.LoadPolicy(h, nil); err != nil || set.Under(g.Charter.Policies[0]) == nil {
+				t.Errorf("own policy %d: %v, or it is not found", i, err)
+			}
+		}
+		pad := strings.Repeat("x", size)
 		var sets []*policy.Set
 		for i := range 20 {
 			set, err := policy.Parse(policy.File{Name: "p.cedar", Text: fmt.Appendf(nil,

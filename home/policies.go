@@ -20,7 +20,11 @@ const knownDir = "known"
 
 // byHash is what a set is called there that somebody named by its hash. It is read only when it is asked for: most of
 // them came along with agents, and their texts are those of strangers.
-var byHash = regexp.MustCompile("^[0-9a-f]{12}([0-9a-f]{52})?$")
+var byHash = regexp.MustCompile(`^[0-9a-f]{12}([0-9a-f]{52})?(\.own)?$`)
+
+// ownMark ends the names of the policies and schemas that the owner of the home gave an agent: they take nothing of
+// what agents may bring along.
+const ownMark = ".own"
 
 // knownPolicies are the further sets of a home, those of a hash only for whoever wants all.
 func knownPolicies(h *Home, all bool) ([]*policy.Set, error) {
@@ -59,7 +63,7 @@ func (h *Home) seekPolicy() func(perdure.Hash) *policy.Set {
 		if h.Dir == "" {
 			return nil
 		}
-		for _, name := range []string{of.String(), of.Short()} {
+		for _, name := range []string{of.String() + ownMark, of.String(), of.Short()} {
 			set, err := policy.LoadPaths(filepath.Join(h.Dir, PolicyDir, knownDir, name))
 			if err == nil && set.Hash() == of {
 				found.Store(of, set)

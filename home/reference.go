@@ -139,7 +139,7 @@ func (h *Home) keepSchema(dir, name string) (perdure.Hash, error) {
 		return hash, err
 	}
 	base := strings.TrimSuffix(filepath.Base(name), ".lode")
-	return hash, h.Keep(filepath.Join(schemaDir, base+"-"+hash.Short()+".lode"), text)
+	return hash, h.Keep(filepath.Join(schemaDir, base+"-"+hash.Short()+ownMark+".lode"), text)
 }
 
 // keepPolicy is the hash of a policy set, whose files are kept in the home.
@@ -172,7 +172,7 @@ func (h *Home) keepPolicy(dir, name string) (perdure.Hash, error) {
 	for _, file := range files {
 		text, err := disk.ReadFile(file, maxConfig)
 		if err == nil {
-			err = h.Keep(filepath.Join(PolicyDir, knownDir, set.Hash().String(), filepath.Base(file)), text)
+			err = h.Keep(filepath.Join(PolicyDir, knownDir, set.Hash().String()+ownMark, filepath.Base(file)), text)
 		}
 		if err != nil {
 			return perdure.Hash{}, err

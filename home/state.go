@@ -156,7 +156,7 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 		return nil, err
 	}
 	if keep && h.Dir != "" {
-		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+".lode")
+		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+ownMark+".lode")
 		if err := h.Keep(path, to.Schema.JSON()); err != nil {
 			return nil, err
 		}
