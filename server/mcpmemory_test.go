@@ -174,7 +174,11 @@ func (w *world) role(name, scope string) {
 	}
 	defer func() { _ = ws.Index.Close() }()
 	ws.Scope = scope
-	if _, err := ws.As(w.t.Context(), name); err != nil {
+	r, err := ws.As(w.t.Context(), name)
+	if err == nil {
+		err = r.Begin(w.t.Context())
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -123,6 +123,12 @@ func (b *batched) stage(ctx context.Context, i int, path string, d Draft, done *
 	if b.guarded(d.Text) {
 		return perdure.ErrDenied // it is said alone what of it
 	}
+	if made, err := b.ready(ctx, s, *w); err != nil || made {
+		if err != nil {
+			return err
+		}
+		return b.stage(ctx, i, path, d, done)
+	}
 	b.into.add(i, s, heads, w)
 	return nil
 }

@@ -172,7 +172,7 @@ func (r *Reader) stale(ctx context.Context, shelves []shelf, o *Opening) ([]*Doc
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	a, err := r.Node.Load(ctx, r.agent)
+	a, err := r.self(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (r *Reader) mark(ctx context.Context, d *Document) {
 	var a *perdure.Agent
 	if !r.agent.IsZero() {
 		var err error
-		if a, err = r.Node.Load(ctx, r.agent); err != nil {
+		if a, err = r.self(ctx); err != nil {
 			return
 		}
 	}

@@ -46,27 +46,27 @@ func (w *Workspace) keeperOf(ctx context.Context, name string) (*Reader, error) 
 
 // roleAgent is the agent of a role. An index only finds it: whose it is, and that it counts, its memory says. Without
 // one of this key, it is the one that another home passed on: who trusts that key to own, and admitted it, shares it.
-func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent, error) {
+func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent, *unborn, error) {
 	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	own, passed, err := w.rolesCalled(ctx, role)
 	switch {
 	case err != nil || own != nil:
-		return own, err
+		return own, nil, err
 	case len(passed) == 0 && w.Looks:
-		return nil, w.noRole(ctx, role)
+		return nil, nil, w.noRole(ctx, role)
 	case len(passed) == 0:
-		return w.make(ctx, w.roleGenesis(role))
+		return w.expect(ctx, w.roleGenesis(role))
 	case len(passed) > 1:
-		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%d homes passed on a memory of this role: %s",
+		return nil, nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%d homes passed on a memory of this role: %s",
 			len(passed), idsOf(passed))), "end those that nobody is to use here: perdure end ID; or name another role")
 	case len(passed[0].Fold().Paused) > 0:
-		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("its memory came from another home, and waits to be "+
-			"admitted: %s", idsOf(passed))), "to go on with it here: perdure resume "+passed[0].ID().Short()+
+		return nil, nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("its memory came from another home, and waits to "+
+			"be admitted: %s", idsOf(passed))), "to go on with it here: perdure resume "+passed[0].ID().Short()+
 			"; to keep another, name another role")
 	}
-	return passed[0], nil
+	return passed[0], nil, nil
 }
 
 // maxRoles is how many roles are named to who misses one.
@@ -132,7 +132,7 @@ func idsOf(agents []*perdure.Agent) string {
 // namesakes says which other memories have the name of the role, so that nobody takes them for it.
 func (r *Reader) namesakes(ctx context.Context) (notes []string, err error) {
 	found, err := r.Index.called(ctx, r.role)
-	if err != nil || len(found) < 2 { // the usual
+	if err != nil || len(found) == 1 && found[0] == r.agent { // the usual
 		return nil, err
 	}
 	for _, id := range found {

@@ -166,6 +166,9 @@ func (r *Reader) rowOf(ctx context.Context, arg string) (row int64, err error) {
 		}
 	}
 	id, err := r.Resolve(ctx, arg, shows)
+	if errors.Is(err, perdure.ErrNotFound) && r.unborn != nil && arg == r.role {
+		return nothing, nil
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -72,7 +72,7 @@ func (r *Reader) OpenFor(ctx context.Context, lasting bool) (*Opening, error) {
 	if o.Notes, err = r.namesakes(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := r.Node.Load(ctx, r.agent); err != nil { // it says why the role's own memory does not count
+	if _, err := r.self(ctx); err != nil { // it says why the role's own memory does not count
 		return nil, fmt.Errorf("open a session of %s: %w", r.role, err)
 	}
 	if err := r.lookBack(ctx, o, shelves); err != nil {

@@ -139,7 +139,9 @@ func TestARolesMemoryThatAnotherHomePassedOnIsFound(t *testing.T) {
 	theirs := ann.as("coder")
 	ann.write(theirs, workspace.Draft{Path: "agents/coder/current-state.md", Text: "half way\n"})
 	writer := ben.as("writer")
-	ann.as("writer")
+	if err := errors.Join(writer.Begin(t.Context()), ann.as("writer").Begin(t.Context())); err != nil {
+		t.Fatal(err)
+	}
 	copyAll(t, ann.store, ben.store)
 	if _, err := ben.Node.Pause(t.Context(), theirs.Agent(), "it comes from elsewhere"); err != nil { // as imports do
 		t.Fatal(err)

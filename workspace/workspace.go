@@ -77,6 +77,7 @@ type Reader struct {
 	by    string   // who speaks, for what is written
 	key   string   // of a call that may be made again
 
+	unborn  *unborn        // the role, which begins with the first thing it writes; nil: it has begun
 	unnamed bool           // it has the name of a role that it is not
 	loaded  *perdure.Agent // the role's, while one call goes on; nil: it is loaded each time
 	still   *still         // what is there, while many things are prepared; nil: it is looked at each time
@@ -88,8 +89,8 @@ func (w *Workspace) Owner() *Reader {
 }
 
 // As reads and writes as a role: the agent that this key made for it, asleep for life, else the one that came from
-// another home and was admitted here, else one that it makes now, unless it only looks. No other agent of that name is
-// taken for it: whoever may create agents would read what the role writes.
+// another home and was admitted here, else one that begins with the first thing it writes, unless it only looks. No
+// other agent of that name is taken for it: whoever may create agents would read what the role writes.
 func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := CheckRole(role); err != nil {
 		return nil, err
@@ -99,13 +100,17 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 			return nil, perdure.Invalid(err)
 		}
 	}
-	a, err := w.roleAgent(ctx, role)
+	a, u, err := w.roleAgent(ctx, role)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
 	}
 	if is := a.Fold().Charter.Scope; w.Scope != "" && is != w.Scope {
 		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("role %s belongs to scope %s, not to %s", role, is,
 			w.Scope)), "leave the scope out, or name another role")
+	}
+	if u != nil {
+		return &Reader{Workspace: w, role: role, agent: a.ID(), scope: a.Fold().Charter.Scope,
+			line: []string{a.Fold().Charter.Scope}, by: role + " for " + w.Node.Key.Name, unborn: u}, nil
 	}
 	return w.For(ctx, a)
 }
@@ -149,18 +154,6 @@ func (r *Reader) Scope() string { return r.scope }
 // Agent is the agent of the role; zero: the owner.
 func (r *Reader) Agent() perdure.AgentID { return r.agent }
 
-// make creates an agent that sleeps for life, and lists it.
-func (w *Workspace) make(ctx context.Context, g perdure.Genesis) (*perdure.Agent, error) {
-	a, err := w.Node.CreateAsleep(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	if l, ok := w.Store.(perdure.Lister); ok {
-		err = l.Index(ctx, a.Heads(), a.Listing(time.Now()))
-	}
-	return a, err
-}
-
 // shelf is the memory of an agent, as a place for documents.
 type shelf struct {
 	row   int64
@@ -170,6 +163,8 @@ type shelf struct {
 	mine  bool    // the key of this home owns it
 	twins []int64 // the rows of all memories of the same place; nil: there is no other
 	Visibility
+
+	unborn *unborn // it begins with its first document; nil: it has begun
 }
 
 // standing is what of an agent says who may see what it holds, as its memory says, not the index.
@@ -328,14 +323,14 @@ func (r *Reader) sees(s *shelf) bool {
 	return false
 }
 
-// shelfFor is the memory that new documents of a visibility go to, which is made if there is none.
+// shelfFor is the memory that new documents of a visibility go to, which may not have begun yet.
 func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 	if v.Tier == Private {
 		if r.agent.IsZero() {
 			return shelf{}, perdure.WithHint(perdure.Invalid(errors.New("private notes belong to a role")),
 				"name it with --role, or write to team or public")
 		}
-		return shelf{agent: r.agent, role: r.role, Visibility: Visibility{Private, r.scope}}, nil
+		return shelf{agent: r.agent, role: r.role, Visibility: Visibility{Private, r.scope}, unborn: r.unborn}, nil
 	}
 	if v.Scope == "" {
 		v.Scope = r.scope
@@ -359,11 +354,11 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 			Labels: map[string]string{tierLabel: string(v.Tier)}},
 		Charter: perdure.Charter{Scope: v.Scope},
 	}
-	a, err := r.make(ctx, g)
+	a, u, err := r.expect(ctx, g)
 	if err != nil {
 		return shelf{}, err
 	}
-	return shelf{agent: a.ID(), Visibility: v}, nil
+	return shelf{agent: a.ID(), Visibility: v, unborn: u}, nil
 }
 
 // once is the reader with its role loaded, for a call that asks policy often.
@@ -373,7 +368,7 @@ func (r *Reader) once(ctx context.Context) (*Reader, error) {
 	}
 	c := *r
 	var err error
-	c.loaded, err = r.Node.Load(ctx, r.agent)
+	c.loaded, err = r.self(ctx)
 	return &c, err
 }
 
@@ -385,12 +380,9 @@ func (r *Reader) may(ctx context.Context, s *shelf, path, kind string, write boo
 	if r.Allow == nil {
 		return fmt.Errorf("%w: no policy says what roles may read and write", perdure.ErrDenied)
 	}
-	a := r.loaded // for a call that asks often
-	if a == nil {
-		var err error
-		if a, err = r.Node.Load(ctx, r.agent); err != nil {
-			return err
-		}
+	a, err := r.self(ctx)
+	if err != nil {
+		return err
 	}
 	x := Access{Write: write, Path: path, Kind: kind, Tier: s.Tier, Scope: s.Scope}
 	v := r.Allow(a, x)

@@ -223,6 +223,12 @@ func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
 	if err := r.fitsOver(ctx, s, path, d, current); err != nil {
 		return nil, nil, err
 	}
+	if made, err := r.ready(ctx, s, *w); err != nil || made {
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.tryWrite(ctx, path, on, make, adds)
+	}
 	entries, err := r.Node.Write(ctx, s.agent, heads, *w)
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +255,7 @@ func (r *Reader) stand(ctx context.Context, path string, on *Visibility) (*shelf
 		return nil, nil, nil, err
 	}
 	heads, err := r.headsOf(ctx, s.agent)
-	if err != nil {
+	if err != nil && (s.unborn == nil || !errors.Is(err, perdure.ErrNotFound)) {
 		return nil, nil, nil, err
 	}
 	place, err := r.placeOn(ctx, s)
@@ -361,8 +367,9 @@ func (r *Reader) sound(path string, d *Draft) error {
 		return perdure.Invalid(fmt.Errorf("%s: its text is not UTF-8; documents are text, link to a file that "+
 			"is not", path))
 	}
-	if strings.ContainsFunc(d.Kind, glyph.Control) || !utf8.ValidString(d.Kind) {
-		return perdure.Invalid(fmt.Errorf("kind %q: want a word, such as note", clip(d.Kind, maxTitle)))
+	slashes := strings.ContainsAny(d.Kind, `/\`) && d.body == nil && !d.moved // what has one already keeps it
+	if slashes || strings.ContainsFunc(d.Kind, glyph.Control) || !utf8.ValidString(d.Kind) {
+		return perdure.Invalid(fmt.Errorf("kind %q: want a word without slashes, such as note", clip(d.Kind, maxTitle)))
 	}
 	return nil
 }

@@ -61,5 +61,13 @@ func (r *Reader) stageNew(ctx context.Context, d *Draft) (*shelf, []perdure.Hash
 			err = r.fits(ctx, s, path, "")
 		}
 	}
+	if err == nil {
+		if made, err := r.ready(ctx, s, *w); err != nil || made {
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			return r.stageNew(ctx, d)
+		}
+	}
 	return s, heads, w, err
 }

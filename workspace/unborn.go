@@ -1,0 +1,104 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// unborn is an agent that is there for documents, and begins with the first of them: what is refused leaves nothing
+// behind. Its id follows from its genesis, so that it is known before.
+type unborn struct {
+	genesis perdure.Genesis
+	agent   *perdure.Agent // as it will begin
+	trial   *perdure.Node  // has it in memory alone, to find out what cannot be written
+	born    atomic.Bool
+}
+
+// expect is the agent that a genesis begins: as it is here, else as it will be.
+func (w *Workspace) expect(ctx context.Context, g perdure.Genesis) (*perdure.Agent, *unborn, error) {
+	if err := checkNewScope(g.Charter.Scope); err != nil {
+		return nil, nil, err
+	}
+	u := &unborn{genesis: g, trial: &perdure.Node{Store: new(perdure.MemStore), Key: w.Node.Key, Guard: w.Node.Guard,
+		PolicyHash: w.Node.PolicyHash}}
+	var err error
+	if u.agent, err = u.trial.CreateAsleep(ctx, g); err != nil {
+		return nil, nil, err
+	}
+	if there, err := w.Node.Load(ctx, u.agent.ID()); !errors.Is(err, perdure.ErrNotFound) {
+		return there, nil, err
+	}
+	return u.agent, u, nil
+}
+
+// ready makes the role, and the memory that something is to be written to, if they have not begun yet, and if nothing
+// is wrong with what is to be written. It reports whether it made one: then the reader looks again at what is there.
+func (r *Reader) ready(ctx context.Context, s *shelf, all ...perdure.Writing) (made bool, err error) {
+	for _, u := range []*unborn{r.unborn, s.unborn} {
+		if u == nil || u.born.Load() {
+			continue
+		}
+		if len(all) > 0 {
+			if _, err := u.trial.Write(ctx, u.agent.ID(), nil, all...); err != nil {
+				return made, err
+			}
+		}
+		if err := r.bear(ctx, u); err != nil {
+			return made, err
+		}
+		made = true
+	}
+	if made {
+		err = r.follow(ctx)
+	}
+	return made, err
+}
+
+// Begin makes the role, if it has not begun yet.
+func (r *Reader) Begin(ctx context.Context) error {
+	_, err := r.ready(ctx, new(shelf))
+	return err
+}
+
+// bear creates an agent that sleeps for life, and lists it.
+func (w *Workspace) bear(ctx context.Context, u *unborn) error {
+	if role := u.genesis.Intent.Name; u.genesis.Intent.Kind == roleKind {
+		if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
+			return err
+		}
+		own, _, err := w.rolesCalled(ctx, role)
+		if err != nil {
+			return err
+		}
+		if own != nil && own.ID() != u.agent.ID() {
+			return perdure.WithHint(fmt.Errorf("%w: role %s began meanwhile, in scope %s", perdure.ErrConflict, role,
+				own.Fold().Charter.Scope), "do it again")
+		}
+	}
+	a, err := w.Node.CreateAsleep(ctx, u.genesis)
+	if err != nil {
+		return err
+	}
+	u.born.Store(true)
+	if l, ok := w.Store.(perdure.Lister); ok {
+		return l.Index(ctx, a.Heads(), a.Listing(time.Now()))
+	}
+	return nil
+}
+
+// self is the agent of the role.
+func (r *Reader) self(ctx context.Context) (*perdure.Agent, error) {
+	if r.loaded != nil {
+		return r.loaded, nil
+	}
+	a, err := r.Node.Load(ctx, r.agent)
+	if r.unborn != nil && errors.Is(err, perdure.ErrNotFound) {
+		return r.unborn.agent, nil
+	}
+	return a, err
+}

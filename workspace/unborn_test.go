@@ -1,0 +1,136 @@
+package workspace_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/workspace"
+)
+
+// secret refuses one text.
+type secret struct{}
+
+func (secret) Check(body []byte) error {
+	if bytes.Contains(body, []byte("hunter2")) {
+		return errors.New("it holds a secret")
+	}
+	return nil
+}
+
+// agents counts what a store has.
+func (w *world) agents() (n int) {
+	w.t.Helper()
+	for _, err := range w.store.(perdure.Lister).List(w.t.Context(), perdure.Filter{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// TestWhatIsRefusedLeavesNoRole: a role, and the memory its documents go to, begin with the first thing that is
+// written, in whichever way, and not with what is refused.
+func TestWhatIsRefusedLeavesNoRole(t *testing.T) {
+	for _, name := range []string{"mem", "sqlite", "dir"} {
+		t.Run(name, func(t *testing.T) { refusesAll(t, newWorld(t, stores[name](t))) })
+	}
+}
+
+func refusesAll(t *testing.T, w *world) {
+	w.Node.Guard = secret{}
+	r := w.as("coder")
+	scope, public := workspace.Visibility{Tier: workspace.Public, Scope: "../.."}, workspace.Visibility{
+		Tier: workspace.Public}
+	refused := []workspace.Draft{
+		{Path: "../x", Text: "x"}, {Path: "notes/x.md", Text: "x", Kind: "bad/kind"},
+		{Path: "notes/x.md", Text: "hunter2"}, {Path: "agents/coder/x.md", Text: "hunter2"},
+		{Path: "notes/x.md", Text: "hunter2", Visibility: &public},
+		{Path: "notes/x.md", Text: "x", Visibility: &scope}, {Path: "agents/other/x.md", Text: "x"},
+		{Path: "notes", Text: "x"}, {Path: "notes/x.md", Text: "x", Base: []perdure.Hash{{1}}},
+	}
+	for _, d := range refused {
+		if _, err := r.Write(t.Context(), d); err == nil {
+			t.Errorf("%s was written: %q", d.Path, d.Text)
+		}
+		if d.Base != nil {
+			continue // it would be for nothing there is
+		}
+		done, err := r.WriteNew(t.Context(), []workspace.Draft{d}, []string{"k"})
+		if err != nil || done[0] != nil {
+			t.Errorf("new %s: %v, %v", d.Path, done, err)
+		}
+	}
+	if _, err := r.Close(t.Context(), workspace.Closing{Title: "t", Happened: "h"}); err == nil {
+		t.Error("a session was closed that was not open")
+	}
+	w.Allow = func(*perdure.Agent, workspace.Access) perdure.Verdict { return perdure.Verdict{} }
+	denied := w.as("coder")
+	if _, err := denied.Write(t.Context(), workspace.Draft{Path: "notes/x.md", Text: "x"}); !errors.Is(err,
+		perdure.ErrDenied) {
+		t.Errorf("write: %v, want %v", err, perdure.ErrDenied)
+	}
+	if _, err := denied.Open(t.Context()); !errors.Is(err, perdure.ErrDenied) {
+		t.Errorf("open: %v, want %v", err, perdure.ErrDenied)
+	}
+	if n := w.agents(); n > 0 {
+		t.Errorf("what was refused left %d agents", n)
+	}
+}
+
+// TestARoleBeginsWithWhatItWrites, in each way to write, and reads it again.
+func TestARoleBeginsWithWhatItWrites(t *testing.T) {
+	write := map[string]func(context.Context, *workspace.Reader) error{
+		"write": func(ctx context.Context, r *workspace.Reader) error {
+			_, err := r.Write(ctx, workspace.Draft{Path: "agents/coder/x.md", Text: "text"})
+			return err
+		},
+		"new": func(ctx context.Context, r *workspace.Reader) error {
+			done, err := r.WriteNew(ctx, []workspace.Draft{{Path: "agents/coder/x.md", Text: "text"}}, []string{"k"})
+			if err == nil && done[0] == nil {
+				err = errors.New("it was not written")
+			}
+			return err
+		},
+		"import": func(ctx context.Context, r *workspace.Reader) error {
+			private := workspace.Visibility{Tier: workspace.Private}
+			_, err := r.ImportAll(ctx, []workspace.Foreign{{Path: "x.md", Text: "text"}, {Path: "y.md", Text: "text"}},
+				&private, false)
+			return err
+		},
+		"session": func(ctx context.Context, r *workspace.Reader) error {
+			if _, err := r.Open(ctx); err != nil {
+				return err
+			}
+			_, err := r.Write(ctx, workspace.Draft{Path: "agents/coder/x.md", Text: "text"})
+			return err
+		},
+	}
+	for name, f := range write {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, new(perdure.MemStore))
+			r, beside := w.as("coder"), w.as("coder")
+			if _, err := r.Find(t.Context(), workspace.Search{Text: "text"}); err != nil {
+				t.Error(err)
+			}
+			if err := f(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.agents(); n != 1 {
+				t.Errorf("there are %d agents, want the role", n)
+			}
+			for _, r := range []*workspace.Reader{r, beside, w.as("coder")} {
+				if d := w.read(r, "agents/coder/x.md"); d.Text != "text" && d.Text != "text\n" {
+					t.Errorf("read %q", d.Text)
+				}
+			}
+			w.write(beside, workspace.Draft{Path: "agents/coder/z.md", Text: "z"})
+			if n := w.agents(); n != 1 {
+				t.Errorf("there are %d agents, want the role", n)
+			}
+		})
+	}
+}
