@@ -201,7 +201,7 @@ func (s *Store) commit(ctx context.Context, id perdure.AgentID, c *commit) error
 			return err
 		}
 		if time.Now().Add(wait).After(deadline) {
-			return fmt.Errorf("%w: %w", errUnknown, unreachable(err))
+			return fmt.Errorf("%w: %w", errUnknown, s.unreachable(ctx, err))
 		}
 		if s.pause(ctx, wait) {
 			wait = min(2*wait, lastRetry)

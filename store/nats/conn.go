@@ -172,7 +172,7 @@ func (s *Store) try(ctx context.Context, f func(ctx context.Context) error) erro
 			return ctx.Err()
 		}
 		if time.Now().Add(wait).After(deadline) {
-			return unreachable(err)
+			return s.unreachable(ctx, err)
 		}
 		if !s.pause(ctx, wait) {
 			continue // which says why
@@ -195,13 +195,25 @@ func (s *Store) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // unreachable is an error of servers that cannot be reached, with what to do.
-func unreachable(err error) error {
+func (s *Store) unreachable(ctx context.Context, err error) error {
 	var hint *perdure.Hint
 	if errors.As(err, &hint) {
 		return err
 	}
+	if errors.Is(err, errNoAnswer) && s.led(ctx) {
+		return perdure.WithHint(fmt.Errorf("the servers of this store answer and store nothing: %w", err),
+			"read the log of the server that leads stream "+s.streams.log+": one whose disk was full or failed stores "+
+				"nothing until there is room and it is started again")
+	}
 	return perdure.WithHint(fmt.Errorf("no server of this store answers: %w", err),
 		"look whether most of the servers run (nats server report jetstream), and try again")
+}
+
+// led reports whether the log has a leader that answers.
+func (s *Store) led(ctx context.Context) bool {
+	var info streamInfo
+	err := s.api(ctx, "STREAM.INFO", s.streams.log, nil, &info)
+	return err == nil && (info.Cluster == nil || info.Cluster.Leader != "")
 }
 
 // passing reports whether an error may be gone when it is tried again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,5 +226,30 @@ func TestAServerThatIsGoneIsNamed(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), server.URL("gone"), Options{}); !errors.As(err, &hint) {
 		t.Fatalf("open: %v, want what to do", err)
+	}
+}
+
+// TestAServerThatStoresNothingSaysSo has a server answer what is asked and no message that is to be stored, as one does
+// whose disk was full: who looks whether it runs would find that it does.
+func TestAServerThatStoresNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	s := open(t, natstest.Start(t).URL("mute"), Options{Patience: time.Second})
+	w := enginetest.NewWriter(t, s)
+	log, err := s.info(t.Context(), s.streams.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := struct {
+		streamConfig
+		NoAck bool `json:"no_ack"`
+	}{log.Config, true}
+	if err := s.api(t.Context(), "STREAM.UPDATE", s.streams.log, set, new(streamInfo)); err != nil {
+		t.Fatal(err)
+	}
+	err = w.Write(t.Context(), t, s)
+	var hint *perdure.Hint
+	if err == nil || !strings.Contains(err.Error(), "answer and store nothing") ||
+		!strings.Contains(err.Error(), "not known") || !errors.As(err, &hint) || !strings.Contains(hint.Do, "full") {
+		t.Errorf("a server that stores nothing: %v, hint %v", err, hint)
 	}
 }

@@ -174,7 +174,7 @@ func (s *Store) carryOut(batch []*request, again bool) {
 			return
 		}
 		if !passing(err) || time.Now().Add(wait).After(deadline) {
-			if err = s.entitled(err); passing(err) {
+			if err = s.helped(err); passing(err) {
 				err = unreachable(fmt.Errorf("whether it was added is not known: %w", err))
 			}
 			for _, r := range batch {

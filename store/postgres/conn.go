@@ -67,7 +67,7 @@ func (s *Store) tryFor(ctx context.Context, most time.Duration, f func(ctx conte
 		}
 		err := once(ctx, most, f)
 		if err == nil || !passing(err) {
-			return s.entitled(err)
+			return s.helped(err)
 		}
 		if time.Now().Add(wait).After(deadline) {
 			return unreachable(err)
@@ -111,11 +111,18 @@ func unreachable(err error) error {
 		"look whether it runs and the network reaches it; nothing was lost, try again")
 }
 
-// entitled is an error, with what to do about it if it says that the user lacks a right.
-func (s *Store) entitled(err error) error {
+// helped is an error of the server, with what to do about it where that is known.
+func (s *Store) helped(err error) error {
 	var server *pgconn.PgError
-	if errors.As(err, &server) && server.Code == "42501" {
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "42501":
 		return perdure.WithHint(err, grants(s.schema, s.pool.Config().ConnConfig.User))
+	case "53100":
+		return perdure.WithHint(err,
+			"make room on the disk of the database server, and start it if it stopped; what was acknowledged is kept")
 	}
 	return err
 }

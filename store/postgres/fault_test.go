@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,4 +168,30 @@ func TestOpeningWaitsForAServerThatRestarts(t *testing.T) {
 	}
 	defer func() { _ = got.s.Close() }()
 	w.Kept(t, got.s)
+}
+
+// TestAServerWithoutRoomSaysSo has the server refuse what is written as one with a full disk does, and take it again.
+func TestAServerWithoutRoomSaysSo(t *testing.T) {
+	s := open(t, pgtest.Start(t).URL(), Options{})
+	w := enginetest.NewWriter(t, s)
+	for _, text := range []string{
+		`CREATE FUNCTION ~full() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE disk_full; END$$`,
+		`CREATE TRIGGER full_disk BEFORE INSERT ON ~log FOR EACH ROW EXECUTE FUNCTION ~full()`,
+	} {
+		if _, err := s.pool.Exec(t.Context(), s.sql(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := w.Write(t.Context(), t, s)
+	var hint *perdure.Hint
+	if !errors.As(err, &hint) || !strings.Contains(hint.Do, "make room") {
+		t.Errorf("a full disk: %v, hint %v", err, hint)
+	}
+	if _, err := s.pool.Exec(t.Context(), s.sql(`DROP TRIGGER full_disk ON ~log`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(t.Context(), t, s); err != nil {
+		t.Fatal(err)
+	}
+	w.Kept(t, s)
 }
