@@ -61,9 +61,13 @@ func (l Local) move(ctx context.Context, p *Peer, id perdure.AgentID, to perdure
 	if err != nil || s.Kept != "" {
 		return s, resumable(err)
 	}
-	if a, err := l.Desk.Load(ctx, id); err != nil || l.Desk.Node.Trusted().Ended(a) != nil {
-		s.Stays = "it has ended, and decides nothing more"
+	a, err := l.Desk.Load(ctx, id)
+	if err != nil {
 		return s, err
+	}
+	if l.Desk.Node.Trusted().Ended(a) != nil {
+		s.Stays = "it has ended, and decides nothing more"
+		return s, nil
 	}
 	held, err := l.heldThere(ctx, p, id, s.Pushed)
 	if err == nil && held != "" {
