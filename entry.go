@@ -65,9 +65,8 @@ func (e *Entry) BodyBytes() []byte { return e.body }
 
 // Drop returns the entry without its body. Everything about it still verifies.
 func (e *Entry) Drop() *Entry {
-	d := *e
-	d.body, d.content = nil, nil
-	return &d
+	return &Entry{Header: e.Header, Name: e.Name, Signature: e.Signature, header: e.header,
+		verified: atomic.LoadUint32(&e.verified)}
 }
 
 // AppendBinary appends the canonical bytes of the entry.

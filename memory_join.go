@@ -56,12 +56,25 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, heads []Hash, ent
 	if heads != nil && !slices.Equal(here.Heads(), heads) {
 		return nil, 0, ErrConflict
 	}
+	next, added, err := t.joinTo(ctx, s, here, entries)
+	if err == nil && added == 0 || errors.Is(err, ErrRejected) {
+		// Some of it may have come by another way, and was seen in the memory, but not in the agent.
+		if now, headsErr := s.Heads(ctx, id); headsErr == nil && !slices.Equal(here.Heads(), now) {
+			return nil, 0, errors.Join(ErrConflict, err)
+		}
+	}
+	return next, added, err
+}
+
+// joinTo adds entries to the agent as it was loaded.
+func (t *Trust) joinTo(ctx context.Context, s Store, here *Agent, entries iter.Seq2[*Entry, error]) (*Agent, int,
+	error) {
 	held := here.window()
 	fresh := lacking(entries, func(h Hash) bool { return held.byName[h] != nil })
 	next, err := here.applyAll(fresh)
 	var r *Rejection
 	if err == ErrBehind || errors.As(err, &r) { // what is not recent may be here all the same
-		had, scanErr := names(Memory(ctx, s, id))
+		had, scanErr := names(Memory(ctx, s, here.ID()))
 		if scanErr != nil {
 			return nil, 0, scanErr
 		}
@@ -73,7 +86,7 @@ func (t *Trust) join(ctx context.Context, s Store, id AgentID, heads []Hash, ent
 	}
 	if err == nil && t.Counts(here) == nil {
 		if err = t.Counts(next); err == nil {
-			err = t.derives(here, Memory(ctx, s, id), fresh)
+			err = t.derives(here, Memory(ctx, s, here.ID()), fresh)
 		}
 	}
 	if err != nil {
