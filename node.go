@@ -298,5 +298,7 @@ func (n *Node) index(ctx context.Context, w *work) error {
 	}
 	line := a.listing(n.trust(), time.Now())
 	line.Waiting = line.Waiting || w.behind != nil || w.copied
-	return l.Index(context.WithoutCancel(ctx), w.heads, line)
+	ctx, done := outlasting(ctx, leaveWithin)
+	defer done()
+	return l.Index(ctx, w.heads, line)
 }

@@ -95,7 +95,9 @@ func (h *renewal) release(ctx context.Context, heads []Hash, due Time) error {
 		return nil
 	}
 	h.abandon()
-	return h.store.Release(context.WithoutCancel(ctx), h.claim, heads, due)
+	ctx, done := outlasting(ctx, leaveWithin)
+	defer done()
+	return h.store.Release(ctx, h.claim, heads, due)
 }
 
 // abandon leaves the claim to its lease.

@@ -64,8 +64,8 @@ func (w *work) addAt(now time.Time, b Body) error {
 }
 
 // flush makes what is pending durable. If another node was first, the outcomes among it are recorded all the same, the
-// rest did not happen, and the work goes on with what the other node wrote. It is done even if ctx has ended. Where it
-// cannot be done, as on a full disk, outcomes are kept and it is tried again until ctx ends.
+// rest did not happen, and the work goes on with what the other node wrote. It is done even if ctx has ended, within
+// lastWithin. Where it cannot be done, as on a full disk, outcomes are kept and it is tried again until ctx ends.
 func (w *work) flush(ctx context.Context) error {
 	err := w.commit(ctx)
 	if err == nil {
@@ -79,7 +79,8 @@ func (w *work) commit(ctx context.Context) error {
 		return nil
 	}
 	w.wrote = true
-	lasting := context.WithoutCancel(ctx)
+	lasting, done := outlasting(ctx, lastWithin)
+	defer done()
 	w.sum()
 	last := w.pending[len(w.pending)-1]
 	if err := w.n.Key.seal(last); err != nil {
@@ -123,7 +124,9 @@ func (w *work) yield(ctx context.Context, id AgentID) error {
 	advice, turns, last := w.costly(), w.a.fold.Turns-1, w.pending[len(w.pending)-1].Name
 	done, all := w.pending[:w.outcome], w.outcome == len(w.pending) ||
 		(w.outcome == len(w.pending)-1 && w.pending[w.outcome].Kind == KindSnapshot)
-	lasting, pending := context.WithoutCancel(ctx), w.pending
+	lasting, over := outlasting(ctx, lastWithin)
+	defer over()
+	pending := w.pending
 	put := func(entries []*Entry) error {
 		return w.insist(ctx, true, func() error { return w.n.beside(lasting, id, entries...) })
 	}

@@ -38,6 +38,31 @@ var errLeft = errors.New("it did not return when it was told to stop")
 // process must be able to end whatever its tools do.
 const leaveAfter = 3 * time.Second
 
+// lastWithin is how long a node that has given up what was under way goes on to record what is known of it, where its
+// store is slow, or away.
+const lastWithin = 5 * time.Second
+
+// outlasting is a context that goes on for a while once another has ended. Who has it calls done.
+func outlasting(ctx context.Context, while time.Duration) (lasting context.Context, done func()) {
+	if ctx.Done() == nil { // it cannot end
+		return ctx, func() {}
+	}
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(while)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-lasting.Done():
+		}
+	})
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}
+
 // leaving calls do, and reports whether it returned: it is left behind, running, when it has not leaveAfter the end of
 // node.
 func leaving[T any](node context.Context, do func() (T, error)) (value T, err error, returned bool) {
@@ -294,7 +319,7 @@ const (
 )
 
 // insist does something in a store. If it must be done, because an outcome nobody else knows would be lost, what may
-// pass is tried again until ctx ends; the effect is not performed again meanwhile.
+// pass is tried again until ctx ends, and then once more; the effect is not performed again meanwhile.
 func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 	began := time.Now()
 	for wait := firstInsist; ; wait = min(2*wait, lastInsist) {
@@ -306,11 +331,15 @@ func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 			}
 			return err
 		}
+		if ctx.Err() != nil {
+			w.n.Log.Error("outcome is not recorded: the node stops, and whether the effect happened is in doubt",
+				"agent", w.a.ID().Short(), "err", err)
+			return err
+		}
 		w.n.Log.Error("outcome cannot be recorded: it is kept, and tried again", "agent", w.a.ID().Short(), "in", wait,
 			"err", err)
 		select {
-		case <-ctx.Done():
-			return err
+		case <-ctx.Done(): // it is tried once more
 		case <-time.After(wait):
 		}
 	}

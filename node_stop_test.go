@@ -502,3 +502,77 @@ func TestAStrangersWordStopsWhatWouldBeDoneAgain(t *testing.T) {
 		})
 	}
 }
+
+// away is a store on a server that was lost while an effect was under way: it waits for it as long as it may.
+type away struct {
+	*perdure.MemStore
+	is atomic.Bool
+}
+
+func (s *away) wait(ctx context.Context) error {
+	if !s.is.Load() {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Hour):
+		return errors.New("the database server cannot be reached")
+	}
+}
+
+func (s *away) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash, es ...*perdure.Entry) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.MemStore.Append(ctx, id, heads, es...)
+}
+
+func (s *away) Renew(ctx context.Context, c perdure.Claim, lease time.Duration) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.MemStore.Renew(ctx, c, lease)
+}
+
+func (s *away) Release(ctx context.Context, c perdure.Claim, heads []perdure.Hash, due perdure.Time) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.MemStore.Release(ctx, c, heads, due)
+}
+
+func (s *away) Index(ctx context.Context, heads []perdure.Hash, line perdure.Listing) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.MemStore.Index(ctx, heads, line)
+}
+
+// TestANodeStopsWithoutItsStore stops a node while its store is away: a supervisor that waits for the grace and a
+// little more need not kill it, and the log says that the outcome is lost.
+func TestANodeStopsWithoutItsStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &away{MemStore: new(perdure.MemStore)}
+		step := &tool{spec: perdure.Spec{Name: "step", Effect: perdure.Once},
+			call: func(context.Context, perdure.Call) (perdure.Result, error) {
+				store.is.Store(true)
+				return perdure.Result{}, nil
+			}}
+		n := newNode(t, store, &costly{during: func() {}}, step)
+		var log bytes.Buffer
+		n.Log = slog.New(slog.NewTextHandler(&log, nil))
+		n.Grace = 5 * time.Second
+		create(t, n, perdure.Genesis{})
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		began := time.Now()
+		if err := n.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 21*time.Second ||
+			!strings.Contains(log.String(), "outcome is not recorded") {
+			t.Errorf("stopped after %s, log:\n%s", took, &log)
+		}
+	})
+}

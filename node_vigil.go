@@ -36,8 +36,8 @@ func (n *Node) underVigil(id AgentID) time.Time {
 	return time.Time{}
 }
 
-// leaveWithin is how long a node that stops tells the store which agents it watched: it may be thousands, and others
-// look after those it did not come to when its lease is up.
+// leaveWithin is how long a node that stops gives back what it has claimed, and tells the store which agents it
+// watched: it may be thousands, and others look after those it did not come to when its lease is up.
 const leaveWithin = 2 * time.Second
 
 // endVigils tells the store that others may look after the agents this node watched, at once: a poll may have been cut
