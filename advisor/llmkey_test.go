@@ -33,7 +33,7 @@ func TestKeyIsNotCarriedElsewhere(t *testing.T) {
 		_, err := m.Ask(t.Context(), &advisor.Prompt{Messages: []advisor.Message{{Parts: []advisor.Part{advisor.Text(
 			"hi")}}}}, nil)
 		var fail *advisor.Failure
-		if !errors.As(err, &fail) || fail.Signal != perdure.Failed {
+		if !errors.As(err, &fail) || fail.Signal != perdure.Incapable {
 			t.Errorf("%s: %v, want a failure", m.Family(), err)
 		}
 	}

@@ -68,7 +68,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	for stream.Next() {
 		e := stream.Current()
 		if err := s.add(e); err != nil {
-			return advisor.Reply{Tokens: tokensOf(&s.msg)}, wire.Hide(key, wire.Broken(ctx, to, err))
+			return advisor.Reply{Tokens: tokensOf(&s.msg)}, wire.Hide(key, wire.Broken(ctx, to, err, x))
 		}
 		if live != nil && e.Type == "content_block_delta" && e.Delta.Type == "text_delta" {
 			live(e.Delta.Text)
@@ -101,7 +101,9 @@ type added struct{ text, thinking, signature, args strings.Builder }
 
 func (s *pieces) add(e anthropic.MessageStreamEventUnion) error {
 	switch e.Type {
-	case "message_start", "message_delta", "content_block_start":
+	case "message_delta": // the SDK would copy the whole message
+		s.end(&e)
+	case "message_start", "content_block_start":
 		if e.Type == "message_start" {
 			s.blocks = nil
 		}
@@ -124,6 +126,22 @@ func (s *pieces) add(e anthropic.MessageStreamEventUnion) error {
 		b.args.WriteString(e.Delta.PartialJSON)
 	}
 	return nil
+}
+
+// end notes why a message ends, and what it took: each number is of the whole message, and one that is left out stays.
+func (s *pieces) end(e *anthropic.MessageStreamEventUnion) {
+	s.msg.StopReason = e.Delta.StopReason
+	is, u := &s.msg.Usage, &e.Usage
+	is.OutputTokens = u.OutputTokens
+	if u.JSON.InputTokens.Valid() {
+		is.InputTokens = u.InputTokens
+	}
+	if u.JSON.CacheCreationInputTokens.Valid() {
+		is.CacheCreationInputTokens = u.CacheCreationInputTokens
+	}
+	if u.JSON.CacheReadInputTokens.Valid() {
+		is.CacheReadInputTokens = u.CacheReadInputTokens
+	}
 }
 
 // whole is the message, and the arguments of calls as they came, by their blocks: they may be no JSON.
@@ -311,12 +329,12 @@ func replyOf(msg *anthropic.Message, args map[int64]string) advisor.Reply {
 func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *advisor.Failure {
 	var api *anthropic.Error
 	if !errors.As(err, &api) {
-		return wire.Broken(ctx, to, err)
+		return wire.Broken(ctx, to, err, x)
 	}
 	c := wire.ComplaintOf([]byte(api.RawJSON()))
 	if x.Status >= 400 { // else it came inside a stream
 		c.Status = x.Status
 	}
 	c.Retry = x.Retry
-	return c.Failure(to)
+	return c.Failure(to, x)
 }

@@ -59,7 +59,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	}
 	client, err := genai.NewClient(ctx, cfg)
 	if err != nil {
-		return advisor.Reply{}, wire.Hide(key, wire.Broken(ctx, to, err))
+		return advisor.Reply{}, wire.Hide(key, wire.Broken(ctx, to, err, new(wire.Exchange)))
 	}
 	ctx, x := wire.Watched(ctx)
 	contents, config := prompt(p)
@@ -69,7 +69,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 			return s.done(), wire.Hide(key, failure(ctx, to, err, x))
 		}
 		if s.add(resp, live); len(s.reply.Calls) > wire.MaxParts {
-			return s.done(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts))
+			return s.done(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts, x))
 		}
 	}
 	switch {
@@ -214,9 +214,9 @@ func (s *pieces) part(part *genai.Part, live func(string)) {
 func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *advisor.Failure {
 	var api genai.APIError
 	if !errors.As(err, &api) {
-		return wire.Broken(ctx, to, err)
+		return wire.Broken(ctx, to, err, x)
 	}
-	c := wire.Complaint{Status: api.Code, Kind: api.Status, Message: api.Message, Retry: x.Retry}
+	c := wire.Complaint{Status: cmp.Or(api.Code, x.Status), Kind: api.Status, Message: api.Message, Retry: x.Retry}
 	for _, d := range api.Details { // google.rpc.ErrorInfo, RetryInfo
 		c.KeyRefused = c.KeyRefused || d["reason"] == wire.KeyInvalid
 		if s, ok := d["retryDelay"].(string); ok && c.Retry == 0 {
@@ -225,5 +225,5 @@ func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *a
 			}
 		}
 	}
-	return c.Failure(to)
+	return c.Failure(to, x)
 }

@@ -61,7 +61,7 @@ func (m model) Ask(ctx context.Context, p *advisor.Prompt, live func(string)) (a
 	var s pieces
 	for stream.Next() {
 		if !s.add(stream.Current(), live) {
-			return s.reply(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts))
+			return s.reply(), wire.Hide(key, wire.Broken(ctx, to, wire.ErrParts, x))
 		}
 	}
 	if err := stream.Err(); err != nil {
@@ -234,8 +234,8 @@ func failure(ctx context.Context, to wire.Party, err error, x *wire.Exchange) *a
 	case errors.As(err, &in):
 		c = wire.ComplaintOf(in.Event.Data)
 	default:
-		return wire.Broken(ctx, to, err)
+		return wire.Broken(ctx, to, err, x)
 	}
 	c.Retry = x.Retry
-	return c.Failure(to)
+	return c.Failure(to, x)
 }

@@ -148,7 +148,9 @@ const KeyInvalid = "API_KEY_INVALID"
 type Exchange struct {
 	Status int
 	Retry  time.Duration
-	Page   bool // what came is a web page
+	page   bool   // what came is a web page
+	moved  string // the address that was named in the place of an answer
+	body   *boundedBody
 }
 
 type exchangeKey struct{}
@@ -167,11 +169,16 @@ func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	body := &boundedBody{ReadCloser: resp.Body, left: maxReplyBytes}
 	if x, ok := r.Context().Value(exchangeKey{}).(*Exchange); ok {
 		x.Status, x.Retry = resp.StatusCode, waitOf(resp.Header, time.Now())
-		x.Page = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
+		x.page = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
+		if at, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+			x.moved = shownURL(at.String())
+		}
+		x.body = body
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxReplyBytes}
+	resp.Body = body
 	return resp, nil
 }
 
@@ -179,11 +186,13 @@ func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 type boundedBody struct {
 	io.ReadCloser
 	left int64
+	over bool // there is more
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("the reply is longer than %d bytes", maxReplyBytes)
+		b.over = true
+		return 0, errTooLong
 	}
 	if int64(len(p)) > b.left {
 		p = p[:b.left]
@@ -192,6 +201,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	return n, err
 }
+
+var errTooLong = fmt.Errorf("the reply is longer than %d MiB", maxReplyBytes>>20)
 
 // Client is the client an SDK uses. It follows no redirects: they would carry the key elsewhere.
 func Client(c *http.Client) *http.Client {
@@ -259,7 +270,10 @@ func ComplaintOf(raw []byte) Complaint {
 }
 
 // Failure is the complaint as what became of asking.
-func (c Complaint) Failure(of Party) *advisor.Failure {
+func (c Complaint) Failure(of Party, x *Exchange) *advisor.Failure {
+	if x.moved != "" {
+		return x.amiss(of)
+	}
 	f := &advisor.Failure{Signal: perdure.Failed, RetryAfter: c.Retry,
 		Note: fmt.Sprintf("%s answered %s", of.who, c.text())}
 	switch c.statusOrKind() {
@@ -270,11 +284,9 @@ func (c Complaint) Failure(of Party) *advisor.Failure {
 	case http.StatusUnauthorized, http.StatusForbidden: // providers repeat parts of the key here
 		// asking again with the same key leads nowhere, though another node may have another
 		f.Signal, f.Note = perdure.Incapable, fmt.Sprintf("%s answered %d: %s", of.who, c.Status, of.keyRefused())
-	case http.StatusNotFound:
-		if kind := strings.ToLower(c.Kind); strings.Contains(kind, "not_found") || strings.Contains(kind, "notfound") {
-			f.Signal = perdure.Incapable
-			f.Note += "; is the name of the model right?"
-		}
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		f.Signal = perdure.Incapable
+		f.Note += "; is the address right, and the name of the model?"
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		f.Overflow = c.overflow()
 	}
@@ -354,8 +366,30 @@ func Unanswered(err error) bool {
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// amiss is what came in the place of an answer; nil: nothing that is known. The same would come again, so nobody is to
+// ask this party again soon.
+func (x *Exchange) amiss(of Party) *advisor.Failure {
+	f := &advisor.Failure{Signal: perdure.Incapable}
+	switch {
+	case x.moved != "":
+		f.Note = of.who + " redirects to " + bound.Text(x.moved, maxNote) + ", where no key is sent: name that " +
+			"address, if it is the right one"
+	case x.page:
+		f.Note = of.who + " sent a web page and no answer: is that the address of its protocol, such as " +
+			"https://HOST/v1?"
+	case x.body != nil && x.body.over:
+		f.Note = of.who + ": " + errTooLong.Error() + ", and may have no end: is the model right?"
+	default:
+		return nil
+	}
+	return f
+}
+
 // Broken is what became of asking when there is no complaint: no connection, a cut stream, a reply that cannot be read.
-func Broken(ctx context.Context, of Party, err error) *advisor.Failure {
+func Broken(ctx context.Context, of Party, err error, x *Exchange) *advisor.Failure {
+	if f := x.amiss(of); f != nil {
+		return f
+	}
 	var timeout net.Error
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout() {
@@ -375,16 +409,18 @@ func Broken(ctx context.Context, of Party, err error) *advisor.Failure {
 		return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cannot be reached: " +
 			bound.Text(at.Err.Error(), maxNote)}
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return CutOff(of, new(Exchange))
+		return CutOff(of, x)
 	}
 	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + ": " + bound.Text(err.Error(), maxNote)}
 }
 
 // CutOff is what became of a stream that ended before the reply did.
 func CutOff(of Party, x *Exchange) *advisor.Failure {
-	if x.Page {
-		return &advisor.Failure{Signal: perdure.Failed, Note: of.who +
-			" sent a web page and no answer: is that the address of its protocol, such as https://HOST/v1?"}
+	if f := x.amiss(of); f != nil {
+		return f
+	}
+	if x.body != nil && x.body.left == maxReplyBytes {
+		return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " sent an empty answer"}
 	}
 	return &advisor.Failure{Signal: perdure.Failed, Note: of.who + " cut its answer off in the middle"}
 }
