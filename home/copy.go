@@ -50,6 +50,10 @@ func (h *Home) Copy(ctx context.Context, source *Home, f perdure.Filter) (out *C
 		if err := h.Locate(); err != nil {
 			return err
 		}
+		if h.Scheme == "mem" {
+			return perdure.WithHint(perdure.Invalid(errors.New("mem: is gone when this command ends, and the copies "+
+				"with it")), "name a store that stays, such as a folder")
+		}
 		if len(all) == 0 {
 			out = &Copied{From: source.Where(), To: h.Where()}
 			return nil

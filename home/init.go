@@ -95,6 +95,10 @@ func (h *Home) init(ctx context.Context, set Setup) (*Begun, error) {
 	if err != nil {
 		return nil, err
 	}
+	if keyed != nil && set.Name != "" && set.Name != keyed.Name {
+		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("the key that is here is named %s, and keeps its name",
+			keyed.Name)), "leave --name out; a home that is new has the name you give")
+	}
 	if keyed == nil && set.Name != "" && h.Fresh {
 		if _, err := h.makeKey(set.Name); err != nil {
 			return nil, err

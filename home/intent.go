@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,23 +62,10 @@ func checkScope(scope string) error {
 
 // plainYAML is what a decoder says, in the words of whoever wrote the file.
 func plainYAML(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
-	text = goField.ReplaceAllString(text, "there is no field $1")
-	for _, kind := range []struct{ of, want string }{
-		{"[]string", "a list, such as [a, b]"}, {"map[string]string", "names and values"}, {"string", "text"},
-		{"int64", "a whole number"},
-		{"home.BudgetFile", "cost, tokens and calls"}, {"home.IntentFile", "fields, such as goal: …"},
-	} {
-		text = strings.ReplaceAll(text, "into "+kind.of, "want "+kind.want)
-	}
-	return errors.New(goValue.ReplaceAllString(strings.ReplaceAll(text, "\n  ", "; "), "got $1,"))
+	return yamltext.Plain(err, map[string]string{"[]string": "a list, such as [a, b]",
+		"map[string]string": "names and values", "string": "text", "int64": "a whole number",
+		"home.BudgetFile": "cost, tokens and calls", "home.IntentFile": "fields, such as goal: …"})
 }
-
-var (
-	goField = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	goValue = regexp.MustCompile("cannot unmarshal !!\\w+ (`[^`]*`)?")
-)
 
 // ReadIntent reads an intent file. A field it does not know is an error: it would be a wish nobody hears.
 func ReadIntent(r io.Reader) (IntentFile, error) {

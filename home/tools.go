@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/near"
 	"github.com/perdure/perdure/policy"
 )
 
@@ -73,6 +75,9 @@ func (p *Powers) ToolsInto(found *[]ToolUse, h *Home) func(context.Context, perd
 	}
 }
 
+// maxToolNames is how many tools are named to who misses one.
+const maxToolNames = 20
+
 // ToolsOf are the tools that list lists for an agent; empty: for a new one. Where there is no agent of that name but a
 // tool, it is this one, for a new agent.
 func ToolsOf(name string, list func(agent string) ([]ToolUse, error)) ([]ToolUse, error) {
@@ -81,11 +86,23 @@ func ToolsOf(name string, list func(agent string) ([]ToolUse, error)) ([]ToolUse
 		return found, err
 	}
 	all, failed := list("")
-	all = slices.DeleteFunc(all, func(u ToolUse) bool { return u.Name != name })
-	if failed == nil && len(all) > 0 {
-		return all, nil
+	if failed != nil {
+		return found, err
 	}
-	return found, err
+	names := make([]string, len(all))
+	for i := range all {
+		if names[i] = all[i].Name; names[i] == name {
+			return all[i : i+1], nil
+		}
+	}
+	what := "there are " + strings.Join(names[:min(len(names), maxToolNames)], ", ")
+	if meant := near.Words(name, names); len(meant) > 0 {
+		what = "did you mean " + strings.Join(meant, " or ") + "?"
+	} else if len(names) > maxToolNames {
+		what += ", …"
+	}
+	return nil, perdure.WithHint(perdure.Missing(fmt.Sprintf("%v; there is no such tool, either: %s", err, what)),
+		"perdure tools lists the tools, and perdure ls the agents")
 }
 
 // Uses lists the tools of a node that was made of these powers, as ListTools does.

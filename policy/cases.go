@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,8 +64,8 @@ func (r *CaseResult) Report() CaseReport {
 func (s *Set) RunTests(table io.Reader) ([]CaseResult, error) {
 	cases, err := decodeCases(table)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read policy tests: %s; a case has name, action, resource, agent, context, policies, "+
-			"want and rules", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("read policy tests: %w; a case has name, action, resource, agent, context, policies, "+
+			"want and rules", err)
 	}
 	if len(cases) == 0 {
 		return nil, errors.New("read policy tests: no case in the table")
@@ -100,19 +99,10 @@ func decodeCases(table io.Reader) (cases []Case, err error) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
-	return cases, plainYAML(dec.Decode(&cases))
-}
-
-var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
-
-// plainYAML is what the reader of YAML says is wrong, in the words of people who know no Go.
-func plainYAML(err error) error {
-	var wrong *yaml.TypeError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	text := strings.Join(wrong.Errors, "; ")
-	return errors.New(unknownField.ReplaceAllString(text, "there is no field $1"))
+	return cases, yamltext.Plain(dec.Decode(&cases), map[string]string{
+		"[]policy.Case": "a list of cases, each of which begins with a dash, as in - name: …",
+		"policy.Case":   "a case with fields, such as name: …", "map[string]any": "names and values, such as {a: 1}",
+		"[]string": "a list, such as [a, b]", "string": "text"})
 }
 
 // compare says how a verdict differs from what the case wants.

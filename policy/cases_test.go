@@ -52,11 +52,12 @@ func TestTableOfCasesIsRun(t *testing.T) {
 
 func TestTablesThatCannotBeReadAreErrors(t *testing.T) {
 	for table, want := range map[string]string{
-		"":                                          "no case",
-		"- {name: x, wnat: deny}":                   "wnat",
-		"- {name: x, want: maybe}":                  "one of allow, ask, deny",
-		"- {name: x, action: run, want: deny}":      "no such action",
-		"- {name: x, want: deny, context: [1]}":     "cannot unmarshal",
+		"":                                      "no case",
+		"- {name: x, wnat: deny}":               "wnat",
+		"- {name: x, want: maybe}":              "one of allow, ask, deny",
+		"- {name: x, action: run, want: deny}":  "no such action",
+		"- {name: x, want: deny, context: [1]}": "got a list, want names and values",
+		"name: x":                               "got names with values, want a list of cases",
 		"- {want: deny, context: {now: yesterday}}": "parsing time",
 	} {
 		if _, err := policy.Default().RunTests(strings.NewReader(table)); err == nil ||

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	cedar "github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
@@ -174,4 +175,30 @@ type Summary struct {
 }
 
 // Summary is what there is to say of the set.
-func (s *Set) Summary() *Summary { return &Summary{true, s.Hash(), s.Rules(), s.Idle()} }
+func (s *Set) Summary() *Summary {
+	return &Summary{true, s.Hash(), s.Rules(), append(s.Idle(), s.unmet()...)}
+}
+
+// unmet says which rules ask for more people than they name, so that no answer is ever enough. A word such as owner may
+// stand for several.
+func (s *Set) unmet() (notes []string) {
+	for _, r := range s.rules {
+		if r.obligation == nil || len(r.obligation.Asked) == 0 {
+			continue
+		}
+		all := slices.Clone(r.obligation.Asked)
+		for _, stage := range r.obligation.Escalate {
+			all = append(all, stage.Asked...)
+		}
+		slices.Sort(all)
+		all = slices.Compact(all)
+		if slices.Contains(all, "owner") || slices.Contains(all, "operator") ||
+			int64(len(all)) >= r.obligation.Quorum {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("rule %s can never be met: it wants %d to approve and asks %s, and one name "+
+			"is one person; name more, as in approval:anna,bob;quorum=2", r.id, r.obligation.Quorum,
+			strings.Join(all, ", ")))
+	}
+	return notes
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -92,4 +93,39 @@ func Exact(n *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+var (
+	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	wrongKind    = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into (\\S+?)(;|$)")
+)
+
+// Plain is what a decoder says is wrong, in the words of whoever wrote the text. Kinds are Go types in words.
+func Plain(err error, kinds map[string]string) error {
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		if err == nil || !strings.HasPrefix(err.Error(), "yaml: ") {
+			return err
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	text := unknownField.ReplaceAllString(strings.Join(wrong.Errors, "; "), "there is no field $1")
+	// a decoder breaks the names of types that it has none for
+	text = strings.ReplaceAll(text, "interface {}", "any")
+	return errors.New(wrongKind.ReplaceAllStringFunc(text, func(all string) string {
+		m := wrongKind.FindStringSubmatch(all)
+		got, want := m[2], m[3]
+		switch {
+		case m[1] == "seq":
+			got = "a list"
+		case m[1] == "map":
+			got = "names with values"
+		case got == "":
+			got = "nothing"
+		}
+		if words := kinds[want]; words != "" {
+			want = words
+		}
+		return "got " + got + ", want " + want + m[4]
+	}))
 }
