@@ -126,6 +126,9 @@ func TestAnyAnswerButOneOfTheServerLeavesDoubt(t *testing.T) {
 		"timed out":        {200, fault(-32001), false},
 		"internal":         {200, fault(-32603), false},
 		"bad arguments":    {200, fault(-32602), true},
+		"no code":          {200, `{"jsonrpc":"2.0","id":%s,"error":{"message":"no"}}`, true},
+		"no reason":        {200, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":" "}}`, true},
+		"nothing":          {200, `{"jsonrpc":"2.0","id":%s,"error":{}}`, true},
 	} {
 		var taken atomic.Int64
 		srv, _ := front(t, false, func(w http.ResponseWriter, r *http.Request) bool {
@@ -149,7 +152,14 @@ func TestAnyAnswerButOneOfTheServerLeavesDoubt(t *testing.T) {
 		})
 		wipe := named(t, connected(t, &tool.MCP{Name: "t", URL: srv.URL}), "t.wipe")
 		if c.sure {
-			fails(t, call(t, wipe, nil), "no")
+			why := ": no"
+			switch name {
+			case "no reason":
+				why = "does not say why (error -32000)"
+			case "nothing":
+				why = "does not say why"
+			}
+			fails(t, call(t, wipe, nil), why)
 		} else if _, err := wipe.Call(t.Context(), perdure.Call{Key: "key-1", Args: data(t, nil)}); !errors.Is(err,
 			perdure.ErrInDoubt) {
 			t.Errorf("%s: got %v, want doubt", name, err)

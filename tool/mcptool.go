@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -131,7 +133,14 @@ func (t *mcpTool) answered(err error) (perdure.Result, bool) {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return t.unreached(err), true
 	case errors.As(err, &answer) && answer.Code != rejectedByTransport:
-		out := refused("%s: %s", t.spec.Name, answer.Message)
+		why := answer.Message
+		if strings.TrimSpace(why) == "" {
+			why = "the server refused the call, and does not say why"
+			if answer.Code != 0 {
+				why += fmt.Sprintf(" (error %d)", answer.Code)
+			}
+		}
+		out := refused("%s: %s", t.spec.Name, why)
 		out.Taint = true
 		return out, true
 	}
