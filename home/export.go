@@ -397,8 +397,7 @@ func (h *Home) ImportSet(ctx context.Context, s perdure.Store, dir string, in In
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, perdure.WithHint(perdure.Missing("there is no capsule in "+dir),
-			"name the file of an agent, or a folder of such files: perdure export FILE writes one")
+		return nil, noCapsule(dir)
 	}
 	for i, name := range names {
 		h.Progressed("import agents", int64(i), int64(len(names)))

@@ -57,6 +57,48 @@ func (h *Home) Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, i
 	})
 }
 
+// UseToImport is Use for what is to be taken in, which makes the store where there is none: only for what can be read,
+// so that an import that fails leaves no home behind. Src and name are those of OpenImport.
+func (h *Home) UseToImport(ctx context.Context, src io.ReadSeeker, name string, in *Intake,
+	f func(ctx context.Context, s perdure.Store) error) error {
+	if err := h.Locate(); err != nil {
+		return err
+	}
+	if !h.there() && in.Word == "" {
+		if err := in.readable(ctx, src, name); err != nil {
+			return err
+		}
+	}
+	return h.Use(ctx, true, f)
+}
+
+// readable refuses what nobody could take in: it is taken into a store that is thrown away.
+func (in *Intake) readable(ctx context.Context, src io.ReadSeeker, name string) error {
+	if src == nil {
+		set, err := capsule.OpenSet(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = set.Close() }() // it was only read
+		for _, err := range set.Names() {
+			return err
+		}
+		return noCapsule(name)
+	}
+	o := capsule.ImportOptions{ReadOptions: in.ReadOptions, Anyone: true}
+	if _, err := capsule.Import(ctx, new(perdure.MemStore), src, o); err != nil {
+		return err
+	}
+	_, err := src.Seek(0, io.SeekStart)
+	return err
+}
+
+// noCapsule says that there is nothing in a folder to take in.
+func noCapsule(dir string) error {
+	return perdure.WithHint(perdure.Missing("there is no capsule in "+dir),
+		"name the file of an agent, or a folder of such files: perdure export FILE writes one")
+}
+
 // takeIn takes a capsule in, by from, and tells whoever should know of it.
 func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	from func(capsule.ImportOptions) (*capsule.Arrival, error)) (*Arrived, error) {

@@ -81,7 +81,7 @@ func importCommand() *cobra.Command {
 			return importAway(out, r, src, in.Older)
 		}
 		text := func(w io.Writer, all []*home.Arrived) error { return show.Arrived(w, all, here) }
-		return h.use(true, func(ctx context.Context, s perdure.Store) error {
+		return h.UseToImport(c.Context(), src, name, &in, func(ctx context.Context, s perdure.Store) error {
 			if src == nil {
 				found, err := h.ImportSet(ctx, s, name, in)
 				if found == nil {
