@@ -1,6 +1,8 @@
 package home
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +74,7 @@ func (h *Home) UseToImport(ctx context.Context, src io.ReadSeeker, name string, 
 	return h.Use(ctx, true, f)
 }
 
-// readable refuses what nobody could take in: it is taken into a store that is thrown away.
+// readable refuses what nobody could take in, by reading it to its end.
 func (in *Intake) readable(ctx context.Context, src io.ReadSeeker, name string) error {
 	if src == nil {
 		set, err := capsule.OpenSet(name)
@@ -85,11 +87,16 @@ func (in *Intake) readable(ctx context.Context, src io.ReadSeeker, name string) 
 		}
 		return noCapsule(name)
 	}
-	o := capsule.ImportOptions{ReadOptions: in.ReadOptions, Anyone: true}
-	if _, err := capsule.Import(ctx, new(perdure.MemStore), src, o); err != nil {
+	r, err := capsule.NewReader(bufio.NewReader(src), in.ReadOptions)
+	if err != nil {
 		return err
 	}
-	_, err := src.Seek(0, io.SeekStart)
+	for _, err := range r.Entries() {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+	}
+	_, err = src.Seek(0, io.SeekStart)
 	return err
 }
 
