@@ -119,6 +119,7 @@ func TestPeerIsSentNothingOnItsWord(t *testing.T) {
 			p := newPlace(t)
 			p.ok("doc", "write", "--role", "coder", "agents/coder/plan.md", "PRIVATE-NOTE")
 			p.ok("new", "FOR-ALL", "--name", "open", "--scope", "home")
+			open := strings.Trim(p.ok("show", "open", "--jq", ".agent"), `"`)
 			ids := map[string]string{"role": p.ok("show", "coder", "--jq", ".agent")}
 			if of.yaml != "" {
 				p.ok("new", "OUTSIDE-PLAN", "--name", "far", "--scope", "elsewhere")
@@ -139,8 +140,10 @@ func TestPeerIsSentNothingOnItsWord(t *testing.T) {
 					t.Errorf("the peer was asked about %s", name)
 				}
 			}
-			if want := !strings.Contains(of.yaml, "pull"); bytes.Contains(s.got, []byte("FOR-ALL")) != want {
-				t.Errorf("the peer was sent what is for it: %t, want %t", !want, want)
+			if pulls := strings.Contains(of.yaml, "pull"); !pulls && !strings.Contains(s.asked, open) {
+				t.Error("the peer was not asked about what is for it")
+			} else if want := !pulls && !of.has; bytes.Contains(s.got, []byte("FOR-ALL")) != want {
+				t.Errorf("the peer was sent what is for it: %t, want %t", !want, want) // nothing to who lies about it
 			}
 		})
 	}
