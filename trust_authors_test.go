@@ -42,6 +42,7 @@ func TestWhatACharterGives(t *testing.T) {
 	owner, bob, cy, eve := people["owner"].key, people["bob"].key, people["cy"].key, people["eve"].key
 	ours := NewTrust(trustee("owner", MayOwn, "acme"), trustee("ann", MayApprove, "acme"))
 	admits := NewTrust(trustee("heir", MayOwn, "acme"), trustee("ann", MayApprove, "acme"))
+	without := ours.With(Trustee{Key: bob, Revoked: true})
 	beside := admits.With() // nobody let it in: a snapshot alone vouched for it
 	move := func(by Key, let ...Key) authored { return authored{key: by, right: MayOwn, let: let} }
 	for name, c := range map[string]struct {
@@ -56,6 +57,7 @@ func TestWhatACharterGives(t *testing.T) {
 		"an approver writes":                         {ours, authored{key: bob, right: MayAuthor}, false},
 		"a delegate moves it, as nobody let it":      {ours, move(cy, eve), false},
 		"a delegate moves it, as an approver let it": {ours, move(cy, bob), true},
+		"a delegate moves it, as one taken back let": {without, move(cy, bob), false},
 		"a delegate moves it, as somebody here did":  {ours, move(cy, people["ann"].key), true},
 		"its owner writes, once let in":              {admits, authored{key: owner, right: MayAuthor}, true},
 		"its owner writes, as nobody let it in":      {beside, authored{key: owner, right: MayAuthor}, false},
@@ -104,5 +106,14 @@ func TestAKeyThatWasTakenBackSpeaksForNoOwner(t *testing.T) {
 	a.authors = used(a.authors, authored{key: owner, right: MayAuthor, scope: "acme"})
 	if !trust.counts(a, &genesis) {
 		t.Error("it does not count, although the owner wrote on top of it")
+	}
+	nobodys := NewTrust(trustee("bob", MayBegin, "acme"), Trustee{Key: bob, Revoked: true})
+	if nobodys.counts(a, &genesis) {
+		t.Error("it counts on the word of an owner who is nobody here")
+	}
+	a.fold.Revoked = []Key{owner}
+	thief := authored{key: owner, right: MayAuthor, scope: "acme"}
+	if trust.With(Trustee{Key: owner, Revoked: true}).counts(a, &thief) {
+		t.Error("an owner who was taken back here counts, as it says itself that it was revoked")
 	}
 }

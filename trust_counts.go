@@ -109,7 +109,7 @@ func (t *Trust) anyLets(f *Fold, w *authored) bool {
 // in the name of an owner who has another.
 func (t *Trust) hadSeen(a *Agent, w *authored) bool {
 	f := a.fold
-	if !slices.Contains(f.Revoked, w.key) || w.key == f.Charter.Owner || !t.Allows(f.Charter.Owner, MayOwn, w.scope) {
+	if !slices.Contains(f.Revoked, w.key) || !t.Allows(f.Charter.Owner, MayOwn, w.scope) {
 		return false
 	}
 	for u := a.authors; u != nil; u = u.before {

@@ -52,6 +52,11 @@ func TestWhoSaidIt(t *testing.T) {
 		"a delegate whom the owner revoked": {root, func(f *Fold) {
 			f.Charter.Delegates, f.Revoked = []Key{bob}, []Key{bob}
 		}, bob, "root", short + " (under the name root)", true},
+		"an owner before one who is nobody here": {NewTrust(named(eve, "root", MayOwn)),
+			func(f *Fold) { f.Former = []Key{bob} }, bob, "root", stranger, false},
+		"an author who owned it before one who is nobody here": {
+			NewTrust(named(eve, "root", MayOwn), named(bob, "al", MayAuthor)),
+			func(f *Fold) { f.Former = []Key{bob} }, bob, "root", "al (under the name root)", true},
 		"a server whose owner has a new key": {root, func(f *Fold) { f.Former = []Key{bob} }, bob, "ann", "ann", true},
 	} {
 		b := *a
