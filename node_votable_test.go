@@ -85,3 +85,40 @@ func TestNoAdmissionMakesAStrangersRoleCount(t *testing.T) {
 		t.Error("a child that keeps documents is in bounds")
 	}
 }
+
+// An answer counts where the agent runs. Where it is held, nobody's is taken that would be nothing there: that of who
+// owns this home, for one to its owner, or one on top of a pause of this home.
+func TestWhereAnAgentIsHeldAnswersAreForWhereItRuns(t *testing.T) {
+	bob, now := people["bob"], TimeOf(time.Now())
+	decision, action := HashOf([]byte("decision")), Execute{Tool: "pay"}
+	trust := NewTrust(Trustee{Key: bob.key, Name: "bobby", Rights: MayOwn, Scope: "acme"})
+	for name, c := range map[string]struct {
+		drawn, asked, want string
+	}{
+		"somebody by name":         {"G", "bobby", ""},
+		"its owner":                {"G", askedOwner, "would not count where it runs"},
+		"under a pause from here":  {"G -> P", "bobby", "under a pause of this home"},
+		"the operator where it is": {"G", askedOperator, "would not count where it runs"},
+	} {
+		d := lineage(t, c.drawn, by("bob", "P"), says("P", event(Pause{})))
+		a, err := FoldEntries(seq(d.all()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := effectDigest(a.ID(), decision, action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.fold = a.fold.clone()
+		a.fold.Asks = []Asking{{Decision: decision, Action: action, Digest: digest, Since: now - 2,
+			Verdict: Verdict{Answer: Ask, Quorum: 1, Asked: []string{c.asked}}}}
+		n := &Node{Store: new(MemStore), Key: bob, Trust: trust}
+		if err := n.init(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = n.Votable(a, digest, true)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
