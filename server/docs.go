@@ -32,14 +32,6 @@ func pageOf(name string) (text, policy string) {
 	) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// origin is this server as whoever asks addresses it.
-func origin(r *http.Request) string {
-	if r.TLS != nil {
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}
-
 // docs serves the pages: what the API is, and what a link leads to.
 func (s *Server) docs(mux *http.ServeMux) {
 	for _, name := range []string{"docs", "approve"} {
@@ -49,7 +41,7 @@ func (s *Server) docs(mux *http.ServeMux) {
 			h.Set("Content-Type", "text/html; charset=utf-8")
 			h.Set("Content-Security-Policy", policy)
 			h.Set("Cache-Control", "no-store")
-			page := strings.ReplaceAll(text, "{{server}}", html.EscapeString(origin(r)))
+			page := strings.ReplaceAll(text, "{{server}}", html.EscapeString(baseOf(r)))
 			_, _ = w.Write([]byte(page)) // who has gone needs no page
 		})
 	}
