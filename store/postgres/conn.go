@@ -230,6 +230,10 @@ func advise(err error, name *Name) error {
 		return fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
 	}
 	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) && strings.Contains(err.Error(), "server refused TLS") {
+		return perdure.WithHint(fmt.Errorf("the server at %s does not speak TLS, which the URL asks for", where(name)),
+			"set it up on the server (ssl=on), or leave sslmode out of the URL if nobody else is on the way there")
+	}
 	if errors.As(err, &connect) {
 		return perdure.WithHint(fmt.Errorf("no server answers at %s: %s", where(name), cause(connect)),
 			"start it, or look whether host and port are right")

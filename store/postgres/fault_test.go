@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -194,4 +195,53 @@ func TestAServerWithoutRoomSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Kept(t, s)
+}
+
+// TestASchemaOfSomethingElseIsNotTaken opens a store in a schema that has tables of another program, some with names
+// that the store would use.
+func TestASchemaOfSomethingElseIsNotTaken(t *testing.T) {
+	server := pgtest.Start(t)
+	for schema, table := range map[string]string{"shop": "agents(id int)", "till": "log(line text)"} {
+		if err := server.SQL("CREATE SCHEMA " + schema + "; CREATE TABLE " + schema + "." + table); err != nil {
+			t.Fatal(err)
+		}
+		ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := Open(ctx, server.URL("schema="+schema), Options{})
+		done()
+		var hint *perdure.Hint
+		if err == nil || !strings.Contains(err.Error(), "is not one of perdure's") || !errors.As(err, &hint) {
+			t.Errorf("schema %s: %v", schema, err)
+		}
+	}
+}
+
+// TestAServerWithoutTLSIsNotCalledAway asks a server for TLS that does not speak it.
+func TestAServerWithoutTLSIsNotCalledAway(t *testing.T) {
+	_, err := Open(t.Context(), tcp(t)+"?sslmode=require", Options{Patience: time.Second})
+	var hint *perdure.Hint
+	if !errors.As(err, &hint) || !strings.Contains(hint.Do, "sslmode") {
+		t.Errorf("%v, hint %v", err, hint)
+	}
+}
+
+// tcp names a store on a server that answers everybody as PostgreSQL without TLS does.
+func tcp(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 8))
+			_, _ = c.Write([]byte("N"))
+			_ = c.Close()
+		}
+	}()
+	return "postgres://perdure@" + l.Addr().String() + "/perdure"
 }

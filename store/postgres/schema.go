@@ -93,6 +93,7 @@ const lockTime = "2s"
 // prepare brings the schema to this version. It makes one only if it may; without looking at anything else it refuses
 // one of a newer version.
 func (s *Store) prepare(ctx context.Context, c *pgx.Conn, create, look bool) error {
+	var taken *pgconn.PgError // a table is there that the store would make
 	for {
 		version, err := s.version(ctx, c)
 		s.found = version
@@ -106,17 +107,27 @@ func (s *Store) prepare(ctx context.Context, c *pgx.Conn, create, look bool) err
 			)
 		case version == 0 && !create:
 			return fmt.Errorf("%w: make an agent there first, with perdure new", perdure.ErrNotFound)
+		case version == 0 && taken != nil: // and nobody has made a store of it since
+			return perdure.WithHint(fmt.Errorf("schema %s is not one of perdure's: %s", s.plain, taken.Message),
+				"name another in the URL with ?schema=NAME")
 		case version == Version, look: // whoever only looks reads every version up to this one
 			return nil
 		}
-		if err := s.migrate(ctx, c, version); err != nil && !interrupted(err) {
+		err = s.migrate(ctx, c, version)
+		if err != nil && !interrupted(err) {
 			return err
+		}
+		if !errors.As(err, &taken) || taken.Code != duplicateTable {
+			taken = nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
 }
+
+// duplicateTable is the code of a table that is there already.
+const duplicateTable = "42P07"
 
 // interrupted reports whether a step is to be tried again: others were in its way, or were first.
 func interrupted(err error) bool {
@@ -125,7 +136,7 @@ func interrupted(err error) bool {
 		return false
 	}
 	switch server.Code {
-	case "55P03", "40P01", "40001", "23505", "42P07", "42P06", "XX000":
+	case "55P03", "40P01", "40001", "23505", duplicateTable, "42P06", "XX000":
 		return true
 	}
 	return false
