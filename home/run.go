@@ -84,11 +84,12 @@ func (h *Home) Ran(ctx context.Context, s perdure.Store, id perdure.AgentID, idl
 func (r *Ran) Stuck() (what, hint string) {
 	name := view.Callable(r.Now)
 	switch {
-	case r.older != nil && r.Ended == nil:
+	case r.Ended != nil: // also by the word of strangers, of their agent
+		return "", ""
+	case r.older != nil:
 		return "", r.older.Fix()
 	case r.idle.Is(phase.RestHeld) && r.Now.Fold().Ended != nil:
-		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
-			"FILE " +
+		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import FILE " +
 			"--drop-unknown puts it in the place of this one"
 	case r.idle.Is(phase.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
