@@ -104,12 +104,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				s.refuse(w, r, errTooMany)
 				return
 			}
-			free, err := s.room(r, s.strange, peerOf(r))
-			if err != nil {
-				s.refuse(w, r, err)
-				return
-			}
-			defer free()
+			h := s.strange.begin(peerOf(r))
+			defer h.free()
+			ctx, cancel := context.WithTimeout(r.Context(), hookTimeout)
+			defer cancel()
+			r.Body = metered{r.Body, ctx, h}
 			hasten(w, r)
 			r.SetPathValue("agent", agentIn(r.URL.Path))
 			s.Webhooks.ServeHTTP(w, r)
@@ -284,12 +283,17 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		free, err := s.room(r, s.bodies, v.ID())
+		free, err := s.room(w, r, v.ID())
 		if err != nil {
 			s.refuse(w, r, err)
 			return
 		}
-		defer free()
+		if free != nil {
+			defer free()
+			// Once there is an answer, which may go on for long, the request has been acted on: a person who is
+			// asked in it answers by another one.
+			w = &placed{ResponseWriter: w, free: free}
+		}
 		p := newPatient(w, s.Limits.WriteStall)
 		defer p.hasten() // what is left of the answer is written when this returns
 		ctx, stop := s.whileGood(r, verb)

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -18,13 +21,19 @@ const (
 	// maxBodies bounds the bodies that are being read and acted on, together. Decoded, a body may take fifty times its
 	// bytes.
 	maxBodies = 16 << 20
+	// maxStrange is the same for strangers, whose bodies are not decoded before it is known who signed them.
+	maxStrange = 64 << 20
 	// maxOfOne bounds those of one visitor.
 	maxOfOne = 4 << 20
+	// ownRoom is what each visitor has besides, whatever all others send.
+	ownRoom = 64 << 10
 	// smallBody is a body that is not counted: nobody may ask often enough for those to add up.
 	smallBody = 4 << 10
+	// chunk is how much of a body is read at a time that is counted as it arrives.
+	chunk = 32 << 10
 )
 
-// bodies is the room for what requests send. The zero value is not ready.
+// bodies is the room for what requests send.
 type bodies struct {
 	all *semaphore.Weighted
 	mu  sync.Mutex
@@ -33,47 +42,63 @@ type bodies struct {
 
 // share is the room of one visitor, while they have requests.
 type share struct {
-	*semaphore.Weighted
-	requests int
+	own, most *semaphore.Weighted
+	requests  int
 }
 
-func newBodies() *bodies {
-	return &bodies{all: semaphore.NewWeighted(maxBodies), of: map[string]*share{}}
+func newBodies(most int64) *bodies {
+	return &bodies{all: semaphore.NewWeighted(most), of: map[string]*share{}}
 }
 
-// take takes room for n bytes of a visitor's, which free gives back. It waits for it: first for their own requests, so
-// that whoever sends much keeps the others from nothing.
-func (b *bodies) take(ctx context.Context, who string, n int64) (free func(), err error) {
-	n = min(n, maxOfOne)
+// hold is the room that one request has.
+type hold struct {
+	b       *bodies
+	who     string
+	share   *share
+	own, of int64
+}
+
+// begin begins a request of a visitor, which has no room yet. It must be freed in the end.
+func (b *bodies) begin(who string) *hold {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	s := b.of[who]
 	if s == nil {
-		s = &share{Weighted: semaphore.NewWeighted(maxOfOne)}
+		s = &share{own: semaphore.NewWeighted(ownRoom), most: semaphore.NewWeighted(maxOfOne)}
 		b.of[who] = s
 	}
 	s.requests++
-	b.mu.Unlock()
-	leave := func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if s.requests--; s.requests == 0 {
-			delete(b.of, who)
-		}
+	return &hold{b: b, who: who, share: s}
+}
+
+// more waits for room for n more bytes: first for other requests of the same visitor, so that whoever sends much keeps
+// the others from nothing.
+func (h *hold) more(ctx context.Context, n int64) error {
+	if n = min(n, maxOfOne); h.share.own.TryAcquire(n) {
+		h.own += n
+		return nil
 	}
-	if err := s.Acquire(ctx, n); err != nil {
-		leave()
-		return nil, err
+	if h.share.most.Acquire(ctx, n) != nil {
+		return errTooMuch
 	}
-	if err := b.all.Acquire(ctx, n); err != nil {
-		s.Release(n)
-		leave()
-		return nil, err
+	if h.b.all.Acquire(ctx, n) != nil {
+		h.share.most.Release(n)
+		return errTooMuch
 	}
-	return func() {
-		b.all.Release(n)
-		s.Release(n)
-		leave()
-	}, nil
+	h.of += n
+	return nil
+}
+
+// free gives back what the request has.
+func (h *hold) free() {
+	h.share.own.Release(h.own)
+	h.share.most.Release(h.of)
+	h.b.all.Release(h.of)
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	if h.share.requests--; h.share.requests == 0 {
+		delete(h.b.of, h.who)
+	}
 }
 
 var errTooMuch = &home.Error{
@@ -81,21 +106,64 @@ var errTooMuch = &home.Error{
 	Err:  errors.New("too much is being sent at once; wait a second, and send large requests one after the other"),
 }
 
-// room takes the room for what a request sends.
-func (s *Server) room(r *http.Request, in *bodies, who string) (free func(), err error) {
+// room waits for the room for what a visitor's request sends, as it says, or as it begins. Nil: it needs none.
+func (s *Server) room(w http.ResponseWriter, r *http.Request, who string) (free func(), err error) {
 	n := r.ContentLength
-	if most := s.Limits.Body; n < 0 || n > most { // it is not said; what is longer is not read
-		n = most
+	if n < 0 {
+		c := http.NewResponseController(w)
+		_ = c.SetReadDeadline(time.Now().Add(s.Limits.ReadStall)) // where there are none, there is nothing to move
+		var begin bytes.Buffer
+		n, err = io.CopyN(&begin, r.Body, smallBody+1)
+		_ = c.SetReadDeadline(time.Time{}) // as above
+		r.Body = joined{io.MultiReader(&begin, failing{err}, r.Body), r.Body}
+		if n > smallBody {
+			n = s.Limits.Body
+		}
 	}
 	if n <= smallBody {
-		return func() {}, nil
+		return nil, nil //nolint:nilnil // see above
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.Limits.ReadStall)
 	defer cancel()
-	if free, err = in.take(ctx, who, n); err != nil {
-		err = errTooMuch
+	h := s.bodies.begin(who)
+	if err := h.more(ctx, min(n, s.Limits.Body)); err != nil { // what is longer is not read
+		h.free()
+		return nil, err
 	}
-	return free, err
+	return sync.OnceFunc(h.free), nil
+}
+
+// joined is a body of which some was read before.
+type joined struct {
+	io.Reader
+	io.Closer
+}
+
+// failing is the end of what was read before; nil: it goes on.
+type failing struct{ error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.error != nil {
+		return 0, f.error
+	}
+	return 0, io.EOF
+}
+
+// metered is the body of a stranger: what they say that they will send takes no room, but what arrives does.
+type metered struct {
+	io.ReadCloser
+	ctx context.Context
+	*hold
+}
+
+func (m metered) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p[:min(len(p), chunk)])
+	if n > 0 {
+		if full := m.more(m.ctx, int64(n)); full != nil {
+			return 0, full
+		}
+	}
+	return n, err
 }
 
 // hasBody reports whether the library reads a body for an operation.
@@ -104,14 +172,19 @@ func hasBody[I any]() bool {
 	return has
 }
 
-// roomy lets an operation have its body once there is room for it.
+// roomy lets an operation have its body once there is room for it, until it is answered.
 func (s *Server) roomy(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	free, err := s.room(r, s.bodies, visitorOf(ctx.Context()).ID())
+	free, err := s.room(w, r, visitorOf(ctx.Context()).ID())
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
+	if free == nil {
+		next(ctx)
+		return
+	}
 	defer free()
-	next(ctx)
+	p := &placed{ResponseWriter: w, free: free}
+	next(humago.NewContext(ctx.Operation(), r.WithContext(ctx.Context()), p))
 }

@@ -6,12 +6,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/home"
-	"github.com/perdure/perdure/server"
 )
 
 // A body of four megabytes that is made of the smallest values would take two hundred decoded.
@@ -36,10 +34,10 @@ func TestABodyOfVeryManyValuesIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever sends more at once than they have room for waits, and is refused in the end; others are not kept.
+// Whoever sends more at once than they have room for waits until there is; others do not, nor does what is small.
 func TestWhatOneSendsKeepsNobodyElseOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(s *server.Server) { s.Limits.ReadStall = 2 * time.Second })
+	w := newWorld(t)
 	one, other := w.token("", home.Verbs...), w.token("", home.Verbs...)
 	path := "/v1/agents/" + w.agent("a").String() + "/events"
 	slow, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
@@ -50,27 +48,84 @@ func TestWhatOneSendsKeepsNobodyElseOut(t *testing.T) {
 	// It says that it will send all that one may, and does not.
 	_, _ = fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n{", path, one, 4<<20)
-	event := map[string]any{"name": "x", "data": strings.Repeat("x", 64<<10)}
-	for w.server.LargeRequests() == 0 {
-		time.Sleep(10 * time.Millisecond)
+	event := func(size int) map[string]any { return map[string]any{"name": "x", "data": strings.Repeat("x", size)} }
+	requests(t, w, 1)
+	w.call(other, "POST", path, event(128<<10), 200, nil)
+	w.call(one, "POST", path, event(32<<10), 200, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if code, _, body := w.raw(one, "POST", path, event(128<<10)); code != 200 {
+			t.Errorf("got %d %s", code, body)
+		}
+	}()
+	requests(t, w, 2)
+	select {
+	case <-done:
+		t.Error("it was taken beside all that one may send")
+	case <-time.After(300 * time.Millisecond):
 	}
-	w.call(other, "POST", path, event, 200, nil)
-	w.call(one, "POST", path, map[string]any{"name": "small"}, 200, nil)
-	var wg sync.WaitGroup
-	for range 3 { // wait until the slow one is given up
-		wg.Go(func() {
-			code, _, body := w.raw(one, "POST", path, event)
-			if code != 200 && (code != 429 || !strings.Contains(string(body), "too much is being sent at once")) {
-				t.Errorf("got %d %s", code, body)
+	_ = slow.Close()
+	<-done
+	requests(t, w, 0)
+}
+
+// requests waits until so many requests with a body that counts are under way.
+func requests(t *testing.T, w *world, n int) {
+	t.Helper()
+	for begun := time.Now(); w.server.LargeRequests() != n; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			t.Fatalf("%d are under way, want %d", w.server.LargeRequests(), n)
+		}
+	}
+}
+
+// chunked sends bodies without saying how long they are, and makes them so long that they count.
+type chunked struct{ next http.RoundTripper }
+
+func (c chunked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r = r.Clone(r.Context())
+		r.ContentLength, r.GetBody = -1, nil
+		r.Body = io.NopCloser(io.MultiReader(r.Body, strings.NewReader(strings.Repeat(" ", 8<<10))))
+	}
+	return c.next.RoundTrip(r)
+}
+
+// A person whom a call asks answers by another request, while the call goes on.
+func TestAnAnswerNeedsNoRoomThatItsQuestionHas(t *testing.T) {
+	for _, version := range mcpVersions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := withMCP(t)
+			_, ana := w.person("ana")
+			text, _ := w.mcpToken(ana)
+			id, digest := w.asking()
+			args := map[string]any{"agent": id.String(), "digest": digest.String()}
+			c := &caller{w: w, http: chunked{bearing(text)}, version: version, asked: func() { requests(t, w, 0) }}
+			if said, failed := c.call("approve", args); failed {
+				t.Error(said)
 			}
 		})
 	}
-	wg.Wait()
-	if res, _ := io.ReadAll(slow); !strings.Contains(string(res), fmt.Sprint(http.StatusRequestTimeout)) {
-		t.Errorf("got %.200s", res)
-	}
-	w.call(one, "POST", path, event, 200, nil)
-	for w.server.LargeRequests() > 0 { // it is let go of after the answer
-		time.Sleep(10 * time.Millisecond)
+}
+
+// A body that breaks off, or is no body, is a fault of who sends it.
+func TestABodyThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	token, path := w.token("", home.Verbs...), "/v1/agents/"+w.agent("a").String()+"/events"
+	for _, body := range []string{"zz\r\n", "5\r\n{\"nam\r\nzz\r\n"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+			"Connection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%s",
+			path, token, body)
+		if res, _ := io.ReadAll(c); !strings.HasPrefix(string(res), "HTTP/1.1 400 ") {
+			t.Errorf("%q: got %.300s", body, res)
+		}
+		_ = c.Close()
 	}
 }

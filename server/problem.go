@@ -35,6 +35,9 @@ var problems = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false // a list is never null
 	huma.ValidateStrictCasing = true  // who reads a request and who acts on it see the same
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		if message == "cannot read request body" { // which is no fault of this server
+			status = http.StatusBadRequest
+		}
 		p := &problem{
 			client.Problem{
 				Title:  http.StatusText(status),

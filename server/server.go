@@ -111,7 +111,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 		}
 		s.Limits = s.Limits.or()
 		s.live.begin(ctx, s.Desk.Store, s.Limits.Streams)
-		s.places, s.bodies, s.strange = newPlaces(), newBodies(), newBodies()
+		s.places, s.bodies, s.strange = newPlaces(), newBodies(maxBodies), newBodies(maxStrange)
 		s.all = s.guarded(s.routes())
 	})
 	return s.all

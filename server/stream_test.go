@@ -328,7 +328,7 @@ func TestAStreamOfAnAgentEndsWhenItIsNoLongerThere(t *testing.T) {
 // moves has an agent be in another scope, by an entry such as no node writes.
 func (w *world) moves(name, scope string) {
 	w.t.Helper()
-	id, err := home.Find(w.t.Context(), w.store, name)
+	id, err := w.home.FindAgent(w.t.Context(), w.store, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
