@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
+	"github.com/perdure/perdure/internal/sidedb"
 	"github.com/perdure/perdure/view"
 )
 
@@ -28,15 +29,14 @@ type Dealings struct{ db *sql.DB }
 
 // OpenDealings opens what this home knows of other places. A home in memory forgets it.
 func (h *Home) OpenDealings(ctx context.Context) (*Dealings, error) {
-	name := ":memory:"
+	path := ""
 	if h.Dir != "" {
-		if err := ownFile(filepath.Join(h.Dir, dealingsFile)); err != nil {
+		path = filepath.Join(h.Dir, dealingsFile)
+		if err := ownFile(path); err != nil {
 			return nil, fmt.Errorf("open %s: %w", dealingsFile, err)
 		}
-		name = "file:" + filepath.Join(h.Dir, dealingsFile) + "?_pragma=journal_mode(wal)&_pragma=synchronous(normal)" +
-			"&_pragma=busy_timeout(10000)&_txlock=immediate"
 	}
-	db, err := sql.Open("sqlite", name)
+	db, err := sidedb.Open(ctx, path, "synchronous(NORMAL)")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dealingsFile, err)
 	}

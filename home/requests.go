@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/alive"
+	"github.com/perdure/perdure/internal/sidedb"
 	"github.com/perdure/perdure/internal/turns"
 )
 
@@ -52,13 +52,12 @@ func (h *Home) OpenRequests(ctx context.Context) (*Requests, error) {
 	if h.Dir == "" {
 		return nil, nil
 	}
-	// What is kept before something is done must be on the disk by then: full syncs.
-	if err := ownFile(filepath.Join(h.Dir, requestsFile)); err != nil { // entries and answers are in it
+	path := filepath.Join(h.Dir, requestsFile)
+	if err := ownFile(path); err != nil { // entries and answers are in it
 		return nil, fmt.Errorf("open %s: %w", requestsFile, err)
 	}
-	path := url.URL{Path: filepath.Join(h.Dir, requestsFile)} // ?, # and % mean something in the name of a database
-	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+
-		"?_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=busy_timeout(10000)&_txlock=immediate")
+	// What is kept before something is done must be on the disk by then.
+	db, err := sidedb.Open(ctx, path, "synchronous(FULL)")
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", requestsFile, err)
 	}

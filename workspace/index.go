@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"sync"
 
@@ -14,6 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sidedb"
 )
 
 // IndexFile is the file of a home that an index is in.
@@ -127,19 +127,13 @@ func (ix *Index) discard() error {
 
 // dial connects to the file, and makes what it holds if it is empty.
 func (ix *Index) dial(ctx context.Context) error {
-	name := "file:" + (&url.URL{Path: ix.path}).EscapedPath()
-	if ix.path == "" {
-		name = "file::memory:"
-	}
-	name += "?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-		"&_pragma=secure_delete(1)&_pragma=cache_size(-32768)&_pragma=temp_store(2)"
-	db, err := sql.Open("sqlite", name)
+	db, err := sidedb.Open(ctx, ix.path, "synchronous(NORMAL)", "secure_delete(1)", "cache_size(-32768)",
+		"temp_store(2)")
 	if err != nil {
 		return fmt.Errorf("open the search index: %w", err)
 	}
-	db.SetMaxOpenConns(4)
-	if ix.path == "" {
-		db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	if ix.path != "" {
+		db.SetMaxOpenConns(4)
 	}
 	ix.db = db
 	if err := ix.begin(ctx); err != nil {

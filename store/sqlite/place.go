@@ -50,7 +50,11 @@ func hasAgents(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, there, err := c.number("SELECT 1 FROM agents LIMIT 1")
+	var there bool
+	err = retry(func() (err error) {
+		_, there, err = c.number("SELECT 1 FROM agents LIMIT 1")
+		return err
+	})
 	switch code(err) {
 	case 0:
 		return there, errors.Join(err, c.close())

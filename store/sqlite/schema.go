@@ -192,7 +192,9 @@ func named(path string, info fs.FileInfo) error {
 }
 
 // upgrade brings a file that inspect let pass to this version, in one step that happens or does not.
-func upgrade(path string) error {
+func upgrade(path string) error { return retry(func() error { return tryUpgrade(path) }) }
+
+func tryUpgrade(path string) error {
 	c, err := dial(path, "rw", "busy_timeout=10000", "synchronous=FULL")
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/sidedb"
 )
 
 // StateFile is the file of a home that says what was projected where.
@@ -43,7 +43,6 @@ CREATE INDEX deed_committed ON deed(folder, n) WHERE committed=0;
 
 // OpenState opens the state in a file, and makes it if there is none; without a path it is in memory.
 func OpenState(ctx context.Context, path string) (*State, error) {
-	name := "file::memory:"
 	if path != "" {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
 		if err == nil {
@@ -52,10 +51,8 @@ func OpenState(ctx context.Context, path string) (*State, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open what is known of folders: %w", err)
 		}
-		name = "file:" + (&url.URL{Path: path}).EscapedPath()
 	}
-	db, err := sql.Open("sqlite", name+"?_txlock=immediate&_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)"+
-		"&_pragma=synchronous(FULL)&_pragma=secure_delete(1)")
+	db, err := sidedb.Open(ctx, path, "synchronous(FULL)", "secure_delete(1)")
 	if err != nil {
 		return nil, fmt.Errorf("open what is known of folders: %w", err)
 	}
