@@ -323,6 +323,7 @@ const (
 func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 	began := time.Now()
 	for wait := firstInsist; ; wait = min(2*wait, lastInsist) {
+		last := ctx.Err() != nil
 		err := do()
 		if err == nil || !must || !mayPass(err) {
 			if wait > firstInsist && err == nil {
@@ -331,7 +332,7 @@ func (w *work) insist(ctx context.Context, must bool, do func() error) error {
 			}
 			return err
 		}
-		if ctx.Err() != nil {
+		if last {
 			w.n.Log.Error("outcome is not recorded: the node stops, and whether the effect happened is in doubt",
 				"agent", w.a.ID().Short(), "err", err)
 			return err

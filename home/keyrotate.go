@@ -177,7 +177,7 @@ func (h *Home) begins(prefix string) ([]string, error) {
 // eachOwned does something to every agent a key owns, with that key, and notes what came of it.
 func (h *Home) eachOwned(ctx context.Context, s perdure.Store, key *perdure.Signer, r *KeysChanged, what string,
 	do func(*perdure.Node, perdure.AgentID) (*perdure.Entry, error)) error {
-	ids, err := IDs(ctx, s)
+	ids, err := h.IDs(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -264,6 +264,9 @@ func (h *Home) lostKey(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(h.Dir, KeyFile)
+	if _, err := os.Lstat(path); err == nil {
+		return nil // another process has made it meanwhile
+	}
 	return perdure.WithHint(fmt.Errorf("the key of this home is gone from %s: %s", path, why),
 		"put it back from a backup; if it is lost for good, perdure key accept and then perdure key new make another, "+
 			"which owns none of the agents that are here")
