@@ -41,9 +41,6 @@ func (h *Home) UseFolder(ctx context.Context, w *workspace.Workspace, x *Folder,
 	if x.Reader, err = w.As(ctx, x.Role); err != nil {
 		return err
 	}
-	if err := x.Reader.Begin(ctx); err != nil {
-		return err
-	}
 	if x.Key != "" {
 		if x.Person, err = h.personIn(ctx, w, x); err != nil {
 			return err

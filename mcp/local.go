@@ -69,7 +69,7 @@ func remembered(w *workspace.Workspace, role string) func(context.Context, *home
 	return func(ctx context.Context, _ *home.Visitor) (_ *workspace.Reader, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if r == nil {
+		if r == nil || !r.Begun() { // another process may have begun it meanwhile
 			r, err = w.As(ctx, role)
 		}
 		return r, err

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +58,9 @@ func (r *Reader) ready(ctx context.Context, s *shelf, all ...perdure.Writing) (m
 	return made, err
 }
 
+// Begun reports whether the role had begun when this reader was made, or is none.
+func (r *Reader) Begun() bool { return r.unborn == nil }
+
 // Begin makes the role, if it has not begun yet.
 func (r *Reader) Begin(ctx context.Context) error {
 	_, err := r.ready(ctx, new(shelf))
@@ -76,8 +78,7 @@ func (w *Workspace) bear(ctx context.Context, u *unborn) error {
 			return err
 		}
 		if own != nil && own.ID() != u.agent.ID() {
-			return perdure.WithHint(fmt.Errorf("%w: role %s began meanwhile, in scope %s", perdure.ErrConflict, role,
-				own.Fold().Charter.Scope), "do it again")
+			return otherScope(role, own, u.genesis.Charter.Scope)
 		}
 	}
 	a, err := w.Node.CreateAsleep(ctx, u.genesis)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -132,5 +133,29 @@ func TestARoleBeginsWithWhatItWrites(t *testing.T) {
 				t.Errorf("there are %d agents, want the role", n)
 			}
 		})
+	}
+}
+
+// TestARoleThatBeganElsewhereIsRefusedAtOnce has another process begin a role, in another scope, after a reader was
+// made for it: what the reader writes then is refused once, and says where the role is.
+func TestARoleThatBeganElsewhereIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, stores["sqlite"](t))
+	late := w.as("coder")
+	other := *w.Workspace
+	other.Scope = "acme"
+	first, err := other.As(t.Context(), "coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Write(t.Context(), workspace.Draft{Path: "notes/x.md", Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = late.Write(t.Context(), workspace.Draft{Path: "notes/y.md", Text: "y"})
+	if err == nil || errors.Is(err, perdure.ErrConflict) || !strings.Contains(err.Error(), "belongs to scope acme") {
+		t.Errorf("got %v", err)
+	}
+	if late.Begun() || !w.as("coder").Begun() {
+		t.Error("who has begun is not told from who has not")
 	}
 }

@@ -105,14 +105,19 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 		return nil, fmt.Errorf("role %s: %w", role, err)
 	}
 	if is := a.Fold().Charter.Scope; w.Scope != "" && is != w.Scope {
-		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("role %s belongs to scope %s, not to %s", role, is,
-			w.Scope)), "leave the scope out, or name another role")
+		return nil, otherScope(role, a, w.Scope)
 	}
 	if u != nil {
 		return &Reader{Workspace: w, role: role, agent: a.ID(), scope: a.Fold().Charter.Scope,
 			line: []string{a.Fold().Charter.Scope}, by: role + " for " + w.Node.Key.Name, unborn: u}, nil
 	}
 	return w.For(ctx, a)
+}
+
+// otherScope refuses to use a role, which belongs to a scope, for another one.
+func otherScope(role string, a *perdure.Agent, wanted string) error {
+	return perdure.WithHint(perdure.Invalid(fmt.Errorf("role %s belongs to scope %s, not to %s", role,
+		a.Fold().Charter.Scope, wanted)), "leave the scope out, or name another role")
 }
 
 // For reads and writes as an agent, which must count here. What is for a scope that it, or an agent it descends from,

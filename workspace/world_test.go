@@ -73,7 +73,7 @@ func worldOf(t *testing.T, s perdure.Store, key *perdure.Signer, index string) *
 	n := &perdure.Node{Store: s, Key: key, Trust: trust}
 	w := &workspace.Workspace{Store: s, Node: n, Index: ix, Allow: allow(policy.Default())}
 	w.Resolve = func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
-		return home.FindShown(ctx, s, arg, shows)
+		return new(home.Home).FindAgentShown(ctx, s, arg, shows)
 	}
 	return &world{w, t, key, s}
 }

@@ -121,7 +121,13 @@ func (f *Folder) begin(ctx context.Context) (*syncing, error) {
 	s := &syncing{Folder: f, report: &Report{Dir: f.Dir, Role: f.Reader.Role(), Changes: []Change{}},
 		sources: map[string]source{}, listing: map[string]*workspace.Document{}, current: map[string]string{},
 		parts: map[string]bool{}, adopted: map[string]bool{}}
-	err := s.gather(ctx)
+	var err error
+	if !f.looks { // the folder is this memory's
+		err = f.Reader.Begin(ctx)
+	}
+	if err == nil {
+		err = s.gather(ctx)
+	}
 	if err == nil {
 		err = s.findLost(ctx)
 	}
