@@ -15,17 +15,17 @@ import (
 )
 
 // IDs are the agents of a store: those that are named, or all.
-func IDs(ctx context.Context, s perdure.Store, names ...string) ([]perdure.AgentID, error) {
+func (h *Home) IDs(ctx context.Context, s perdure.Store, names ...string) ([]perdure.AgentID, error) {
 	if len(names) == 0 {
 		return allIDs(ctx, s, false)
 	}
-	return namedIDs(ctx, s, names)
+	return h.namedIDs(ctx, s, names)
 }
 
 // namedIDs are the agents that are named.
-func namedIDs(ctx context.Context, s perdure.Store, names []string) (ids []perdure.AgentID, err error) {
+func (h *Home) namedIDs(ctx context.Context, s perdure.Store, names []string) (ids []perdure.AgentID, err error) {
 	for _, name := range names {
-		id, err := Find(ctx, s, name)
+		id, err := h.FindAgent(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func allIDs(ctx context.Context, s perdure.Store, living bool) (ids []perdure.Ag
 // without an error.
 func (h *Home) Collect(ctx context.Context, s perdure.Store, names []string, dry bool) (found []perdure.Collected,
 	err error) {
-	ids, err := IDs(ctx, s, names...)
+	ids, err := h.IDs(ctx, s, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func CollectSet(ctx context.Context, dir string, dry bool) (*SetCollected, error
 
 // Erase destroys the key of a subject in this home's vault, and records in an agent that it was done.
 func (h *Home) Erase(ctx context.Context, s perdure.Store, arg, subject, why string) (*Erased, error) {
-	id, err := Find(ctx, s, arg)
+	id, err := h.FindAgent(ctx, s, arg)
 	if err != nil {
 		return nil, err
 	}

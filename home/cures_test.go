@@ -259,7 +259,7 @@ func TestAFileRunsWhereThereIsNoHome(t *testing.T) {
 		h = &home.Home{URL: filepath.Join(base, "fresh", "home"), Acts: !looks, Looks: looks,
 			Note: func(text string) { notes += text + "\n" }}
 		err = h.UseFor(t.Context(), file, func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
+			id, err := h.FindAgent(ctx, s, arg)
 			if err != nil || looks {
 				return err
 			}

@@ -30,7 +30,7 @@ type Desk struct {
 
 // Find is the id of an agent by its name or the beginning of its id, if it is there for the visitor.
 func (d *Desk) Find(ctx context.Context, v *Visitor, arg string) (perdure.AgentID, error) {
-	id, err := FindShown(ctx, d.Store, arg, func(id perdure.AgentID) bool {
+	id, err := d.Home.FindAgentShown(ctx, d.Store, arg, func(id perdure.AgentID) bool {
 		return (v.Link == nil || v.Link.Agent == id) && d.Shows(ctx, v, id)
 	})
 	if errors.Is(err, perdure.ErrNotFound) && !v.Everything() {

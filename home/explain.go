@@ -245,7 +245,7 @@ func (h *Home) decided(ctx context.Context, s perdure.Store, arg string, x WhyQu
 	if ref != "" {
 		return nil, nil, perdure.Invalid(errors.New("a decision is a point in memory itself; leave the @ out"))
 	}
-	id, err := Find(ctx, s, name)
+	id, err := h.FindAgent(ctx, s, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -317,7 +317,7 @@ func (h *Home) ExportSet(ctx context.Context, s perdure.Store, dir string, agent
 	o := capsule.SetOptions{Options: e.Options}
 	var ids []perdure.AgentID
 	for _, agent := range agents {
-		id, err := Find(ctx, s, agent)
+		id, err := h.FindAgent(ctx, s, agent)
 		if err == nil {
 			err = h.leaves(ctx, s, id)
 		}

@@ -20,14 +20,38 @@ import (
 // maxCandidates is how many candidates an ambiguous name lists.
 const maxCandidates = 8
 
-// Find is the agent that a name or the beginning of an id means.
-func Find(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
-	return FindShown(ctx, s, arg, nil)
+// FindAgent is the agent that a name or the beginning of an id means.
+func (h *Home) FindAgent(ctx context.Context, s perdure.Store, arg string) (perdure.AgentID, error) {
+	return h.FindAgentShown(ctx, s, arg, nil)
 }
 
-// FindShown is Find for somebody to whom not every agent is shown: the others might as well not be there. Nil shows
-// all.
-func FindShown(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID,
+// FindAgentShown is FindAgent for somebody to whom not every agent is shown: the others might as well not be there. Nil
+// shows all. Agents of strangers come after all others, whatever they call them: else who names theirs as one of here
+// has people admit, pause or end it in the place of their own.
+func (h *Home) FindAgentShown(ctx context.Context, s perdure.Store, arg string,
+	shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
+	if new(perdure.AgentID).UnmarshalText([]byte(arg)) == nil { // nobody else can have that
+		return find(ctx, s, arg, shows)
+	}
+	trust, err := h.Trust()
+	if err != nil {
+		return perdure.AgentID{}, err
+	}
+	id, err := find(ctx, s, arg, func(id perdure.AgentID) bool {
+		if shows != nil && !shows(id) {
+			return false
+		}
+		strange, _ := trust.Strange(ctx, s, id)
+		return strange == nil
+	})
+	if errors.Is(err, perdure.ErrNotFound) {
+		id, err = find(ctx, s, arg, shows)
+	}
+	return id, err
+}
+
+// find is the agent that a name or the beginning of an id means, among those that are shown; nil: all are.
+func find(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID,
 	error) {
 	var id perdure.AgentID
 	if err := id.UnmarshalText([]byte(arg)); err == nil {
@@ -128,7 +152,7 @@ func findID(ctx context.Context, s perdure.Store, id perdure.AgentID, arg string
 // notFound says why no agent has a name.
 func notFound(ctx context.Context, s perdure.Store, arg string, shows func(perdure.AgentID) bool) error {
 	if name, ref := SplitRef(arg); ref != "" {
-		if _, err := FindShown(ctx, s, name, shows); err == nil {
+		if _, err := find(ctx, s, name, shows); err == nil {
 			return perdure.Invalid(fmt.Errorf("this is about an agent as it is now; leave @%s out", ref))
 		}
 	}
@@ -307,7 +331,7 @@ func (p *Point) Name() string {
 // FindPoint is the agent that AGENT or AGENT@REF means.
 func FindPoint(ctx context.Context, h *Home, s perdure.Store, arg string) (*Point, error) {
 	agent, ref := SplitRef(arg)
-	id, err := Find(ctx, s, agent)
+	id, err := h.FindAgent(ctx, s, agent)
 	if err != nil {
 		return nil, err
 	}

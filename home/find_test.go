@@ -31,24 +31,24 @@ func TestANameIsThatOfTheOneAgentOfTheHome(t *testing.T) {
 	}
 	own := create("home")
 	other := create("acme")
-	if got, err := home.Find(t.Context(), store, "jam"); err != nil || got != own {
+	if got, err := new(home.Home).FindAgent(t.Context(), store, "jam"); err != nil || got != own {
 		t.Errorf("found %s, %v; want %s, the one of the home", got.Short(), err, own.Short())
 	}
-	if got, err := home.Find(t.Context(), store, other.Short()); err != nil || got != other {
+	if got, err := new(home.Home).FindAgent(t.Context(), store, other.Short()); err != nil || got != other {
 		t.Errorf("by its id: %s, %v", got.Short(), err)
 	}
 	mine := func(id perdure.AgentID) bool { return id == other }
-	if got, err := home.FindShown(t.Context(), store, "jam", mine); err != nil || got != other {
+	if got, err := new(home.Home).FindAgentShown(t.Context(), store, "jam", mine); err != nil || got != other {
 		t.Errorf("who is shown one finds %s, %v; want %s", got.Short(), err, other.Short())
 	}
 	second := create("home")
 	mine = func(id perdure.AgentID) bool { return id == own || id == other || id == second }
-	_, err = home.FindShown(t.Context(), store, "jam", mine)
+	_, err = new(home.Home).FindAgentShown(t.Context(), store, "jam", mine)
 	if err == nil || !strings.Contains(err.Error(), other.Short()+" jam in acme") ||
 		!strings.Contains(err.Error(), own.Short()+" jam in home") {
 		t.Errorf("of two in the home: %v, want all named with their scopes", err)
 	}
-	if got, err := home.Find(t.Context(), store, "jam"); err == nil {
+	if got, err := new(home.Home).FindAgent(t.Context(), store, "jam"); err == nil {
 		t.Errorf("of two in the home it found %s", got.Short())
 	}
 }

@@ -139,7 +139,7 @@ func (v *Visitor) allowing(verb, scope string) string {
 		case v.Person != nil:
 			return tokenNew(v.token.Name, verbs, scope) + " --person --with FILE # FILE holds the token of now"
 		case verb == VerbApprove || slices.Contains(personal, verb):
-			return tokenNew("NAME", []string{verb}, scope) + " --person # NAME is the person's"
+			return tokenNew("NAME", verbs, scope) + " --person # NAME is the person's"
 		}
 		return tokenNew(v.token.Name, verbs, scope)
 	case !v.Key.IsZero():

@@ -195,7 +195,7 @@ func (h *Home) base(ctx context.Context, s perdure.Store) (n *perdure.Node, err 
 
 // Agent is the agent that a name or the beginning of an id means, as this home sees it.
 func (h *Home) Agent(ctx context.Context, s perdure.Store, arg string) (*perdure.Agent, error) {
-	id, err := Find(ctx, s, arg)
+	id, err := h.FindAgent(ctx, s, arg)
 	if err != nil {
 		return nil, err
 	}

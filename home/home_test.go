@@ -77,13 +77,13 @@ func TestAgentsAreFoundByNameAndByDigits(t *testing.T) {
 	err := h.Use(t.Context(), false, func(ctx context.Context, s perdure.Store) error {
 		for arg, want := range map[string]perdure.AgentID{"news": ids["news"], ids["shop"].String()[:8]: ids["shop"],
 			ids["shop"].String(): ids["shop"]} {
-			if got, err := home.Find(ctx, s, arg); err != nil || got != want {
+			if got, err := h.FindAgent(ctx, s, arg); err != nil || got != want {
 				t.Errorf("%s: got %s, %v, want %s", arg, got.Short(), err, want.Short())
 			}
 		}
 		for arg, want := range map[string]error{"nobody": perdure.ErrNotFound, "": perdure.ErrInvalid,
 			"twin": perdure.ErrInvalid, "news@1": perdure.ErrInvalid} {
-			if _, err := home.Find(ctx, s, arg); !errors.Is(err, want) {
+			if _, err := h.FindAgent(ctx, s, arg); !errors.Is(err, want) {
 				t.Errorf("%q: got %v, want one that is %v", arg, err, want)
 			}
 		}

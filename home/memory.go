@@ -71,7 +71,7 @@ func (h *Home) documents(s perdure.Store, n *perdure.Node) (*workspace.Workspace
 		return nil, err
 	}
 	w := &workspace.Workspace{Store: s, Node: n, Vault: h.Vault(), Allow: documentPolicy(set, n),
-		Holds: &checker{home: h, node: n, policy: set}, Resolve: resolver(s)}
+		Holds: &checker{home: h, node: n, policy: set}, Resolve: h.resolver(s)}
 	if w.Embed, err = file.embedder(); err != nil {
 		return nil, fmt.Errorf("%s: embeddings: %w", filepath.Join(h.Dir, NodeFileName), err)
 	}
@@ -115,9 +115,10 @@ func (h *Home) tidyIndex(ctx context.Context, s perdure.Store) error {
 }
 
 // resolver finds agents of a store by their names.
-func resolver(s perdure.Store) func(context.Context, string, func(perdure.AgentID) bool) (perdure.AgentID, error) {
+func (h *Home) resolver(s perdure.Store) func(context.Context, string, func(perdure.AgentID) bool) (
+	perdure.AgentID, error) {
 	return func(ctx context.Context, arg string, shows func(perdure.AgentID) bool) (perdure.AgentID, error) {
-		return FindShown(ctx, s, arg, shows)
+		return h.FindAgentShown(ctx, s, arg, shows)
 	}
 }
 

@@ -45,7 +45,7 @@ func (h *Home) Nodes(ctx context.Context, d *Desk, arg string) (*Nodes, error) {
 	var id perdure.AgentID
 	if arg != "" {
 		var err error
-		if id, err = Find(ctx, d.Store, arg); err != nil {
+		if id, err = h.FindAgent(ctx, d.Store, arg); err != nil {
 			return nil, err
 		}
 	}

@@ -294,7 +294,7 @@ func (p *Peer) Server() bool { return p.server != nil }
 // Find is the agent of a name there.
 func (p *Peer) Find(ctx context.Context, arg string) (perdure.AgentID, error) {
 	if p.folder != nil {
-		return Find(ctx, p.folder, arg)
+		return find(ctx, p.folder, arg, nil)
 	}
 	return p.server.Find(ctx, arg)
 }

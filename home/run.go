@@ -89,8 +89,8 @@ func (r *Ran) Stuck() (what, hint string) {
 	case r.older != nil:
 		return "", r.older.Fix()
 	case r.idle.Is(phase.RestHeld) && r.Now.Fold().Ended != nil:
-		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import FILE " +
-			"--drop-unknown puts it in the place of this one"
+		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
+			"FILE --drop-unknown puts it in the place of this one"
 	case r.idle.Is(phase.RestHeld):
 		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
 			"authors count"

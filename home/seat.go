@@ -127,7 +127,7 @@ func (h *Home) TakeSeats(ctx context.Context, s perdure.Store, names []string, a
 	if err != nil {
 		return nil, err
 	}
-	ids, err := namedIDs(ctx, s, names)
+	ids, err := h.namedIDs(ctx, s, names)
 	if all && err == nil {
 		ids, err = allIDs(ctx, s, true)
 	}

@@ -306,10 +306,10 @@ func named(ctx context.Context, d *Desk, p *Peer, names []string, way exchange.W
 	return func(yield func(pick, error) bool) {
 		var all []pick
 		for _, name := range names {
-			id, there, err := namedIn(ctx, d.Store, p, name, way)
+			id, there, err := d.namedIn(ctx, p, name, way)
 			one := pick{id: id}
 			if err == nil && there {
-				if own, miss := Find(ctx, d.Store, name); miss != nil || own != id {
+				if own, miss := d.Home.FindAgent(ctx, d.Store, name); miss != nil || own != id {
 					one.theirs, err = isHere(ctx, d.Store, id)
 				}
 			}
@@ -338,10 +338,11 @@ func isHere(ctx context.Context, s perdure.Store, id perdure.AgentID) (bool, err
 }
 
 // namedIn is the agent of a name, where it may come from: here, there, or either; and whether the other place says so.
-func namedIn(ctx context.Context, s perdure.Store, p *Peer, name string, way exchange.Way) (id perdure.AgentID,
+func (d *Desk) namedIn(ctx context.Context, p *Peer, name string, way exchange.Way) (id perdure.AgentID,
 	there bool, err error) {
 	if way != exchange.Pull {
-		if id, err = Find(ctx, s, name); err == nil || way == exchange.Push || !errors.Is(err, perdure.ErrNotFound) {
+		id, err = d.Home.FindAgent(ctx, d.Store, name)
+		if err == nil || way == exchange.Push || !errors.Is(err, perdure.ErrNotFound) {
 			return id, false, err
 		}
 	}

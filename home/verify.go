@@ -111,7 +111,7 @@ func (h *Home) withMemory(ctx context.Context, what string, ids []age.Identity, 
 		return h.withFile(ctx, what, ids, whole, f)
 	}
 	return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
-		id, err := Find(ctx, s, what)
+		id, err := h.FindAgent(ctx, s, what)
 		if err != nil {
 			return err
 		}
@@ -323,7 +323,7 @@ func (h *Home) namesFile(ctx context.Context, arg string) (bool, error) {
 		return true, nil // there is no store it could be in
 	}
 	err = h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
-		_, err := Find(ctx, s, arg)
+		_, err := h.FindAgent(ctx, s, arg)
 		return err
 	})
 	switch {

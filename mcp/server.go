@@ -187,7 +187,7 @@ func (s *Server) problem(err error) error {
 
 // find is an agent by its name or id, as this home sees it now.
 func (s *Server) find(ctx context.Context, arg string) (*perdure.Agent, error) {
-	id, err := home.FindShown(ctx, s.Store, arg, s.shows(ctx))
+	id, err := s.Home.FindAgentShown(ctx, s.Store, arg, s.shows(ctx))
 	if errors.Is(err, perdure.ErrNotFound) {
 		err = perdure.WithHint(err, "see list_agents")
 	}

@@ -188,7 +188,7 @@ func textOf(res *sdk.CallToolResult) string {
 // run runs an agent until it rests.
 func (w *world) run(name string) {
 	w.t.Helper()
-	id, err := home.Find(w.t.Context(), w.store, name)
+	id, err := w.home.FindAgent(w.t.Context(), w.store, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func (w *world) run(name string) {
 // events are what an agent was told, as NAME by WHO.
 func (w *world) events(name string) (all []string) {
 	w.t.Helper()
-	id, err := home.Find(w.t.Context(), w.store, name)
+	id, err := w.home.FindAgent(w.t.Context(), w.store, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}

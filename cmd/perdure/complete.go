@@ -30,11 +30,7 @@ func agentThen(h *homeFlag, second func(a *perdure.Agent) []home.Completion) com
 		case len(args) == 0 || c.Annotations[everyArgKey] != "":
 		case len(args) == 1 && second != nil:
 			complete = func(ctx context.Context, s perdure.Store) error {
-				id, err := home.Find(ctx, s, args[0])
-				if err != nil {
-					return err
-				}
-				a, err := perdure.Load(ctx, s, id)
+				a, err := h.Agent(ctx, s, args[0])
 				if err == nil {
 					found = second(a)
 				}

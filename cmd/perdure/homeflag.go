@@ -114,7 +114,7 @@ func (h *homeFlag) agent(arg string, f func(context.Context, perdure.Store, *per
 // alone is agent for a command that runs it: nobody else runs it here meanwhile.
 func (h *homeFlag) alone(arg string, f func(context.Context, perdure.Store, perdure.AgentID) error) error {
 	return h.useFor(arg, func(ctx context.Context, s perdure.Store, arg string) error {
-		id, err := home.Find(ctx, s, arg)
+		id, err := h.FindAgent(ctx, s, arg)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func logCommand() *cobra.Command {
 			return l.away(r, args[0])
 		}
 		return h.useFor(args[0], func(ctx context.Context, s perdure.Store, arg string) error {
-			id, err := home.Find(ctx, s, arg)
+			id, err := h.FindAgent(ctx, s, arg)
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/term"
 	"github.com/perdure/perdure/view"
 )
@@ -93,7 +92,7 @@ func (t *tailed) on(h *homeFlag, s perdure.Store) *view.Tail {
 
 // named follows agents by name.
 func (t *tailed) named(ctx context.Context, h *homeFlag, s perdure.Store, args []string) error {
-	ids, err := home.IDs(ctx, s, args...)
+	ids, err := h.IDs(ctx, s, args...)
 	if err != nil {
 		return err
 	}
