@@ -142,8 +142,7 @@ func TestARoleThatBeganElsewhereIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stores["sqlite"](t))
 	late := w.as("coder")
-	other := *w.Workspace
-	other.Scope = "acme"
+	other := &workspace.Workspace{Store: w.Store, Node: w.Node, Index: w.Index, Allow: w.Allow, Scope: "acme"}
 	first, err := other.As(t.Context(), "coder")
 	if err != nil {
 		t.Fatal(err)
