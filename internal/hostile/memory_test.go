@@ -95,8 +95,13 @@ func TestCheckOfANoteTellsOnlyWhatItsReaderMayRead(t *testing.T) {
 		{"contains work/open/hard " + start, "nothing"},
 		{"contains work/open/secrets open", "nothing"},
 		{"contains work/open/a.txt open-ses", "fails"}, // secrets are taken out before it is looked at
-		{"contains " + filepath.Join("..", filepath.Base(p.path()), "work", "open", "a.txt") + " hello", "nothing"},
-		{"contains /etc/passwd root", "nothing"},
+	}
+	for _, check := range []string{"contains /etc/passwd root", "exists work/../../x",
+		"contains " + filepath.Join("..", filepath.Base(p.path()), "work", "open", "a.txt") + " hello"} {
+		g := p.exits(2, "doc", "write", "notes/outside.md", "a note", "--check", check, "--role", "intern")
+		if !g.says("is not a path in the project") {
+			t.Errorf("a check outside the project, %s: %v", check, g)
+		}
 	}
 	for i, x := range looks {
 		p.ok("doc", "write", fmt.Sprintf("notes/%d.md", i), "a note", "--check", x.check, "--role", "intern")
