@@ -67,29 +67,50 @@ func (r *Reader) Begin(ctx context.Context) error {
 	return err
 }
 
-// bear creates an agent that sleeps for life, and lists it.
+// bear creates an agent that sleeps for life, and lists it. Another process may begin the same role in another scope
+// meanwhile: the one that arrived first is the role, for everybody, and the other one ends before anything is in it.
 func (w *Workspace) bear(ctx context.Context, u *unborn) error {
-	if role := u.genesis.Intent.Name; u.genesis.Intent.Kind == roleKind {
-		if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
-			return err
-		}
-		own, _, err := w.rolesCalled(ctx, role)
-		if err != nil {
-			return err
-		}
-		if own != nil && own.ID() != u.agent.ID() {
-			return otherScope(role, own, u.genesis.Charter.Scope)
-		}
+	if err := w.vacant(ctx, u); err != nil {
+		return err
 	}
 	a, err := w.Node.CreateAsleep(ctx, u.genesis)
 	if err != nil {
 		return err
 	}
-	u.born.Store(true)
 	if l, ok := w.Store.(perdure.Lister); ok {
-		return l.Index(ctx, a.Heads(), a.Listing(time.Now()))
+		if err := l.Index(ctx, a.Heads(), a.Listing(time.Now())); err != nil {
+			return err
+		}
 	}
+	if err := w.vacant(ctx, u); errors.As(err, new(taken)) {
+		_, ending := w.Node.Cancel(ctx, a.ID(), "another process began this role first")
+		return errors.Join(err, ending)
+	} else if err != nil {
+		return err
+	}
+	u.born.Store(true)
 	return nil
+}
+
+// taken says that another agent of this key is a role already.
+type taken struct{ error }
+
+func (t taken) Unwrap() error { return t.error }
+
+// vacant refuses to begin a role that another agent of this key is already.
+func (w *Workspace) vacant(ctx context.Context, u *unborn) error {
+	role := u.genesis.Intent.Name
+	if u.genesis.Intent.Kind != roleKind {
+		return nil
+	}
+	if err := w.Index.Follow(ctx, w.Store, nil); err != nil {
+		return err
+	}
+	own, _, err := w.rolesCalled(ctx, role)
+	if err == nil && own != nil && own.ID() != u.agent.ID() {
+		err = taken{otherScope(role, own, u.genesis.Charter.Scope)}
+	}
+	return err
 }
 
 // self is the agent of the role.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/phase"
+	"github.com/perdure/perdure/store/sqlite"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -156,5 +158,55 @@ func TestARoleThatBeganElsewhereIsRefusedAtOnce(t *testing.T) {
 	}
 	if late.Begun() || !w.as("coder").Begun() {
 		t.Error("who has begun is not told from who has not")
+	}
+}
+
+// interrupting is a store where something else happens just before the first entry is stored.
+type interrupting struct {
+	*sqlite.Store
+	first func()
+}
+
+func (s *interrupting) Append(ctx context.Context, id perdure.AgentID, heads []perdure.Hash,
+	entries ...*perdure.Entry) error {
+	if f := s.first; f != nil {
+		s.first = nil
+		f()
+	}
+	return s.Store.Append(ctx, id, heads, entries...)
+}
+
+// TestOneOfTwoWhoBeginARoleAtOnceIsTheRole has two processes look for a role, find none, and begin it in two scopes:
+// the one that came first is the role, and the other is told before it has written anything.
+func TestOneOfTwoWhoBeginARoleAtOnceIsTheRole(t *testing.T) {
+	t.Parallel()
+	s := &interrupting{Store: stores["sqlite"](t).(*sqlite.Store)}
+	w := newWorld(t, s)
+	s.first = func() {
+		other := &workspace.Workspace{Store: s, Node: w.Node, Index: w.Index, Allow: w.Allow, Scope: "acme"}
+		first, err := other.As(t.Context(), "coder")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Write(t.Context(), workspace.Draft{Path: "agents/coder/notes/x.md", Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := w.as("coder").Write(t.Context(), workspace.Draft{Path: "agents/coder/notes/y.md", Text: "y"})
+	if err == nil || !strings.Contains(err.Error(), "belongs to scope acme") {
+		t.Errorf("the second got %v, want that the role belongs elsewhere", err)
+	}
+	w.read(w.as("coder"), "agents/coder/notes/x.md")
+	open := 0
+	for l, err := range s.List(t.Context(), perdure.Filter{Kind: "role"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.State != phase.Terminated {
+			open++
+		}
+	}
+	if open != 1 {
+		t.Errorf("%d memories of the role go on, want one", open)
 	}
 }
