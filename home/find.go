@@ -44,8 +44,11 @@ func (h *Home) FindAgentShown(ctx context.Context, s perdure.Store, arg string,
 		strange, _ := trust.Strange(ctx, s, id)
 		return strange == nil
 	})
-	if errors.Is(err, perdure.ErrNotFound) {
-		id, err = find(ctx, s, arg, shows)
+	if !errors.Is(err, perdure.ErrNotFound) {
+		return id, err
+	}
+	if id, err = find(ctx, s, arg, shows); err == nil { // a stranger's: an own one of that name may be damaged
+		err = damaged(ctx, s, arg, id, shows)
 	}
 	return id, err
 }
@@ -144,7 +147,7 @@ func findID(ctx context.Context, s perdure.Store, id perdure.AgentID, arg string
 	}
 	_, err := s.Heads(ctx, id)
 	if errors.Is(err, perdure.ErrNotFound) {
-		err = cmp.Or(damaged(ctx, s, arg), err)
+		err = cmp.Or(damaged(ctx, s, arg, perdure.AgentID{}, nil), err)
 	}
 	return err
 }
@@ -157,7 +160,7 @@ func notFound(ctx context.Context, s perdure.Store, arg string, shows func(perdu
 		}
 	}
 	if shows == nil {
-		if err := damaged(ctx, s, arg); err != nil {
+		if err := damaged(ctx, s, arg, perdure.AgentID{}, nil); err != nil {
 			return err
 		}
 	}
@@ -205,8 +208,10 @@ func missing(arg string) error {
 // errDamaged says that an agent is there and cannot be read.
 var errDamaged = errors.New("is damaged")
 
-// damaged says that an agent is there and cannot be read; nil: it is not there.
-func damaged(ctx context.Context, s perdure.Store, arg string) error {
+// damaged says that an agent is there and cannot be read; nil: it is not there. Where a stranger's was found instead,
+// any whose name is lost may be meant, too.
+func damaged(ctx context.Context, s perdure.Store, arg string, strange perdure.AgentID,
+	shows func(perdure.AgentID) bool) error {
 	h, ok := s.(perdure.Healer)
 	if !ok {
 		return nil
@@ -215,15 +220,28 @@ func damaged(ctx context.Context, s perdure.Store, arg string) error {
 	if err != nil {
 		return err
 	}
-	for id, x := range all {
-		if x.Gone && (x.Name == arg || len(arg) >= view.MinPrefix &&
-			strings.HasPrefix(id.String(), strings.ToLower(arg))) {
-			err := fmt.Errorf("%s %s %w: %w", id.Short(), view.ShownName(x.Name), errDamaged, x.Reason)
-			return perdure.WithHint(err,
-				"perdure doctor --repair, or import a good copy")
-		}
+	var those []string
+	var why error
+	hint := "perdure doctor --repair, or import a good copy"
+	if !strange.IsZero() {
+		hint += "; " + strange.Short() + ", which a stranger calls so, is found by its id"
 	}
-	return nil
+	for id, x := range all {
+		lost := x.Name == "" && !strange.IsZero()
+		named := x.Name == arg || len(arg) >= view.MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))
+		if id == strange || !lost && !(x.Gone && named) {
+			continue
+		}
+		if shows != nil && !shows(id) {
+			return missing(arg)
+		}
+		those, why = append(those, strings.TrimSpace(id.Short()+" "+view.ShownName(x.Name))), x.Reason
+	}
+	if len(those) == 0 {
+		return nil
+	}
+	slices.Sort(those)
+	return perdure.WithHint(fmt.Errorf("%s %w: %w", strings.Join(those, ", "), errDamaged, why), hint)
 }
 
 // checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds:

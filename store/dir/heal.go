@@ -159,10 +159,11 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		if a := s.agents[id]; id.IsZero() || a != nil && a.main != name {
 			continue // nobody's, or a copy beside a good file
 		}
-		x := perdure.Ailment{Name: strings.TrimSuffix(strings.TrimSuffix(name, capsule.Ext), "-"+id.Short()),
-			Reason: f.fault, Gone: true}
+		x := perdure.Ailment{Reason: f.fault, Gone: true}
 		if l := rows[id].Listing; l != nil {
 			x.Name = l.Name
+		} else if of, ours := strings.CutSuffix(name, "-"+id.Short()+capsule.Ext); ours {
+			x.Name = of // people may call a file anything else
 		}
 		if errors.Is(f.fault, os.ErrNotExist) {
 			continue
