@@ -109,19 +109,19 @@ func (h *Home) keepEnclosed(n *perdure.Enclosed) error {
 		if err != nil {
 			return err
 		}
-		known, err := h.Schemas()
-		if err == nil {
-			err = h.room(schemaDir, n.Of, string(sch.JSON()))
-		}
-		if err == nil {
-			err = known.Add(sch)
-		}
-		if err != nil {
+		if err := h.room(schemaDir, n.Of, string(sch.JSON())); err != nil {
 			return err
 		}
 		return h.Keep(filepath.Join(schemaDir, filepath.Base(sch.Name())+"-"+n.Of.Short()+".lode"), sch.JSON())
 	}
 	return nil
+}
+
+// broughtAlong reports whether a text of a home came with an agent, by the name of its file or folder; if not, its
+// owner put it there.
+func broughtAlong(name string) bool {
+	name = strings.TrimSuffix(name, ".lode")
+	return !strings.HasSuffix(name, ownMark) && byHash.MatchString(name[strings.LastIndexByte(name, '-')+1:])
 }
 
 // room is nil if a folder of the home has room for more texts that an agent brought along.
@@ -136,10 +136,8 @@ func (h *Home) room(dir string, of perdure.Hash, texts ...string) error {
 		return err
 	}
 	for _, one := range kept {
-		name := strings.TrimSuffix(one.Name(), ".lode")
-		if name == of.String() || strings.HasSuffix(name, ownMark) ||
-			!byHash.MatchString(name[strings.LastIndexByte(name, '-')+1:]) {
-			continue // what came in part is kept again, and what its owner named is no stranger's
+		if one.Name() == of.String() || !broughtAlong(one.Name()) {
+			continue // what came in part is kept again
 		}
 		err := filepath.WalkDir(filepath.Join(dir, one.Name()), func(_ string, f fs.DirEntry, err error) error {
 			if err != nil || f.IsDir() {

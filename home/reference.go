@@ -18,7 +18,8 @@ import (
 // schemaDir is the folder of a home whose .lode files are the schemas it knows.
 const schemaDir = "schemas"
 
-// Schemas are the schemas of a home. Agents name them by their hash, each in the version it had then.
+// Schemas are the schemas of a home. Agents name them by their hash, each in the version it had then. Those that agents
+// brought along are known by it alone.
 func (h *Home) Schemas() (*schema.Registry, error) {
 	r := new(schema.Registry)
 	if h.Dir == "" {
@@ -41,7 +42,11 @@ func (h *Home) Schemas() (*schema.Registry, error) {
 			continue
 		}
 		s, err := schema.ParseWith(text, nil, named)
-		if err == nil {
+		switch {
+		case err != nil:
+		case broughtAlong(filepath.Base(name)):
+			r.AddByID(s)
+		default:
 			err = r.Add(s)
 		}
 		if err != nil {
@@ -132,11 +137,12 @@ func (h *Home) keepSchema(dir, name string) (perdure.Hash, error) {
 		text = s.JSON() // as it is without the libraries
 	}
 	hash := perdure.Hash(s.ID())
-	if _, err := known.Lookup(s.ID()); err == nil {
-		return hash, nil
-	}
+	own := known.Latest(s.Name())
 	if err := known.Add(s); err != nil { // another schema of that name says something else
 		return hash, err
+	}
+	if own != nil && own.Version() >= s.Version() {
+		return hash, nil // it is part of that one
 	}
 	base := strings.TrimSuffix(filepath.Base(name), ".lode")
 	return hash, h.Keep(filepath.Join(schemaDir, base+"-"+hash.Short()+ownMark+".lode"), text)

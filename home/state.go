@@ -101,15 +101,20 @@ func (h *Home) stateSchema(f *perdure.Fold, as string, more []*schema.Schema) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, s := range more {
-		if err := all.Add(s); err != nil {
-			return nil, nil, fmt.Errorf("schema %s: %w", s.Name(), err)
-		}
+	for _, m := range more {
+		all.AddByID(m) // the home may call others so
 	}
 	s, err := all.Lookup(schema.Hash(f.Intent.StateSchema))
-	if err == nil {
-		s, err = all.Version(s, as)
+	if err != nil {
+		return nil, nil, err
 	}
+	line := new(schema.Registry)
+	for _, one := range append([]*schema.Schema{s}, more...) {
+		if err := line.Add(one); err != nil {
+			return nil, nil, fmt.Errorf("schema %s: %w", one.Name(), err)
+		}
+	}
+	s, err = all.Version(line.Latest(s.Name()), as)
 	return all, s, err
 }
 
@@ -156,7 +161,11 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 		return nil, err
 	}
 	if keep && h.Dir != "" {
-		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+ownMark+".lode")
+		mark := ownMark
+		if to.all.Add(to.Schema) != nil {
+			mark = "" // another schema has that name here
+		}
+		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+mark+".lode")
 		if err := h.Keep(path, to.Schema.JSON()); err != nil {
 			return nil, err
 		}

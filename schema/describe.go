@@ -93,7 +93,7 @@ func Last(files []File, agent *string, reg *Registry, o ChainOptions) (last Link
 
 // Version is a schema in the version that is asked for by its number, or latest, out of all that are known.
 func (r *Registry) Version(s *Schema, as string) (*Schema, error) {
-	if latest := r.Latest(s.Name()); latest != nil && latest.Version() > s.Version() {
+	if latest := r.Latest(s.Name()); latest != nil && latest.Succeeds(s) == nil {
 		s = latest
 	}
 	if as == "latest" {

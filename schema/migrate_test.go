@@ -296,3 +296,38 @@ func TestRegistryKnowsAllVersionsAndKeepsHistory(t *testing.T) {
 	_, err = reg.Upcast(Hash{1}, value, v2)
 	refusedBy(t, err, "schema.known", "")
 }
+
+// What somebody else calls a schema, and which version of another they say that it is, decides nothing about those that
+// were added.
+func TestASchemaKnownByItsIDTakesNoName(t *testing.T) {
+	const one = `{"name": "T", "version": 1, "fields": [{"id": 1, "name": "a", "type": "int"}]}`
+	two := func(name string) *Schema {
+		return mustParse(t, `{"name": "T", "version": 2, "fields": [{"id": 1, "name": "a", "type": "int"},
+			{"id": 2, "name": "`+name+`", "type": "int", "since": 2}], "changes": [{"to": 2}]}`)
+	}
+	var reg Registry
+	theirs, other := two("theirs"), mustParse(t, `{"name": "T", "version": 3, "fields": [
+		{"id": 1, "name": "z", "type": "int"}], "changes": [{"to": 2}, {"to": 3}]}`)
+	reg.AddByID(theirs)
+	reg.AddByID(other)
+	if got := reg.Latest("T"); got != nil {
+		t.Errorf("the latest is version %d of somebody else", got.Version())
+	}
+	first := mustParse(t, one)
+	for _, s := range []*Schema{first, two("ours")} {
+		if err := reg.Add(s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := reg.Version(first, "latest"); err != nil || got != s {
+			t.Errorf("latest: %v, want version %d of ours", err, s.Version())
+		}
+	}
+	for _, s := range []*Schema{theirs, other} {
+		if got, err := reg.Lookup(s.ID()); err != nil || got != s {
+			t.Errorf("by its id: %v", err)
+		}
+		if got, err := reg.Version(s, "latest"); err != nil || got != s {
+			t.Errorf("latest of theirs: %v, want it as it is", err)
+		}
+	}
+}

@@ -28,6 +28,22 @@ func (r *Registry) Add(s *Schema) error {
 			return err
 		}
 	}
+	r.know(s)
+	if last == nil || last.Version() < s.Version() {
+		r.latest[s.Name()] = s
+	}
+	return nil
+}
+
+// AddByID makes a schema and all its earlier versions known by their ids and no more: it takes neither a name nor a
+// version from those that are added, whatever somebody called it.
+func (r *Registry) AddByID(s *Schema) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.know(s)
+}
+
+func (r *Registry) know(s *Schema) {
 	if r.byID == nil {
 		r.byID, r.latest = map[Hash]*Schema{}, map[string]*Schema{}
 	}
@@ -36,10 +52,6 @@ func (r *Registry) Add(s *Schema) error {
 			r.byID[p.id] = p
 		}
 	}
-	if last == nil || last.Version() < s.Version() {
-		r.latest[s.Name()] = s
-	}
-	return nil
 }
 
 // agree refuses two schemas that differ in a version both have.
@@ -73,7 +85,7 @@ func (r *Registry) Lookup(id Hash) (*Schema, error) {
 	return nil, refuse(predKnown, "$.schema", "unknown schema "+id.String(), "one that is embedded or registered")
 }
 
-// Latest returns the newest version of a schema, or nil if there is none of that name.
+// Latest returns the newest version of a schema that was added, or nil if there is none of that name.
 func (r *Registry) Latest(name string) *Schema {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
