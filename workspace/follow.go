@@ -131,10 +131,7 @@ func (f *follower) feedIn(ctx context.Context, tx *sql.Tx, from perdure.Feeder, 
 		}
 		position = 0
 	}
-	t, err := newTaker(ctx, tx, f.s)
-	if err != nil {
-		return false, err
-	}
+	t := newTaker(tx, f.s)
 	n := 0
 	for item, err := range from.Feed(ctx, position) {
 		if err != nil {
@@ -212,10 +209,7 @@ func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		t, err := newTaker(ctx, tx, f.s)
-		if err != nil {
-			return err
-		}
+		t := newTaker(tx, f.s)
 		for item, err := range f.s.Entries(ctx, id, after) {
 			if err == nil {
 				err = t.take(ctx, item)
@@ -235,10 +229,7 @@ func (f *follower) walkAgent(ctx context.Context, id perdure.AgentID) error {
 func (f *follower) tidy(ctx context.Context, now time.Time) error {
 	ms := int64(perdure.TimeOf(now))
 	err := f.ix.change(ctx, func(tx *sql.Tx) error {
-		t, err := newTaker(ctx, tx, f.s)
-		if err != nil {
-			return err
-		}
+		t := newTaker(tx, f.s)
 		if err := t.expire(ctx, ms); err != nil {
 			return err
 		}

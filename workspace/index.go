@@ -74,6 +74,7 @@ CREATE VIRTUAL TABLE words USING fts5(title, tags, body, tokenize='porter unicod
 CREATE TABLE vector(item INTEGER PRIMARY KEY, model TEXT NOT NULL, value BLOB NOT NULL);
 INSERT INTO words(words, rank) VALUES('rank', 'bm25(3.0, 2.0, 1.0)');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+INSERT INTO words(words, rank) VALUES('hashsize', 16777216);
 INSERT INTO place VALUES(1, NULL, 0);
 `
 

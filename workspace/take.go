@@ -16,8 +16,7 @@ type taker struct {
 	tx     *sql.Tx
 	s      perdure.Store
 	agents map[perdure.AgentID]*agentRow
-
-	item, words *sql.Stmt
+	ready  map[string]*sql.Stmt
 }
 
 // agentRow is what is known of an agent.
@@ -26,19 +25,48 @@ type agentRow struct {
 	ttl int64 // of its intent
 }
 
-func newTaker(ctx context.Context, tx *sql.Tx, s perdure.Store) (t *taker, err error) {
-	t = &taker{tx: tx, s: s, agents: map[perdure.AgentID]*agentRow{}}
-	t.item, err = tx.PrepareContext(ctx, "INSERT INTO item(agent, version, entry, seq, at, kind, expires) "+
-		"VALUES(?,?,?,?,?,?,?)")
-	if err == nil {
-		t.words, err = tx.PrepareContext(ctx, "INSERT INTO words(rowid, title, tags, body) VALUES(?,?,?,?)")
+func newTaker(tx *sql.Tx, s perdure.Store) *taker {
+	return &taker{tx: tx, s: s, agents: map[perdure.AgentID]*agentRow{}, ready: map[string]*sql.Stmt{}}
+}
+
+// statement is made ready once: to read its text for every entry would cost more than to do what it says.
+func (t *taker) statement(ctx context.Context, text string) (s *sql.Stmt, err error) {
+	if s = t.ready[text]; s == nil {
+		if s, err = t.tx.PrepareContext(ctx, text); err == nil {
+			t.ready[text] = s
+		}
 	}
-	return t, err
+	return s, err
 }
 
 func (t *taker) exec(ctx context.Context, text string, args ...any) error {
-	_, err := t.tx.ExecContext(ctx, text, args...)
+	s, err := t.statement(ctx, text)
+	if err == nil {
+		_, err = s.ExecContext(ctx, args...)
+	}
 	return err
+}
+
+// insert is exec that says the number of the row it made.
+func (t *taker) insert(ctx context.Context, text string, args ...any) (row int64, err error) {
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.LastInsertId()
+}
+
+// row asks for one row.
+func (t *taker) row(ctx context.Context, text string, args []any, to ...any) error {
+	s, err := t.statement(ctx, text)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(ctx, args...).Scan(to...)
 }
 
 // take takes one entry in. One that was taken in before changes nothing, except that a body which is gone by now takes
@@ -77,8 +105,8 @@ func (t *taker) take(ctx context.Context, item perdure.Item) error {
 
 // known reports whether an entry has been taken in.
 func (t *taker) known(ctx context.Context, a *agentRow, entry perdure.Hash) (is bool, err error) {
-	err = t.tx.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE agent=?1 AND entry=?2) OR "+
-		"EXISTS(SELECT 1 FROM version WHERE agent=?1 AND entry=?2)", a.id, entry[:]).Scan(&is)
+	err = t.row(ctx, "SELECT EXISTS(SELECT 1 FROM item WHERE agent=?1 AND entry=?2) OR "+
+		"EXISTS(SELECT 1 FROM version WHERE agent=?1 AND entry=?2)", []any{a.id, entry[:]}, &is)
 	return is, err
 }
 
@@ -90,7 +118,7 @@ func (t *taker) agent(ctx context.Context, e *perdure.Entry) (*agentRow, error) 
 	}
 	a := &agentRow{}
 	var ttl sql.NullInt64 // null: its first entry was not there
-	err := t.tx.QueryRowContext(ctx, "SELECT id, ttl FROM agent WHERE name=?", id[:]).Scan(&a.id, &ttl)
+	err := t.row(ctx, "SELECT id, ttl FROM agent WHERE name=?", []any{id[:]}, &a.id, &ttl)
 	if a.ttl = ttl.Int64; errors.Is(err, sql.ErrNoRows) || err == nil && !ttl.Valid {
 		err = t.meet(ctx, a, e)
 	}
@@ -121,11 +149,8 @@ func (t *taker) meet(ctx context.Context, a *agentRow, e *perdure.Entry) (err er
 		return t.exec(ctx, "UPDATE agent SET called=?, kind=?, scope=?, tier=?, ttl=? WHERE id=?", g.Intent.Name,
 			g.Intent.Kind, g.Charter.Scope, tier, a.ttl, a.id)
 	}
-	r, err := t.tx.ExecContext(ctx, "INSERT INTO agent(name, called, kind, scope, tier, ttl) VALUES(?,?,?,?,?,?)",
-		id[:], g.Intent.Name, g.Intent.Kind, g.Charter.Scope, tier, sql.NullInt64{Int64: a.ttl, Valid: ok})
-	if err == nil {
-		a.id, err = r.LastInsertId()
-	}
+	a.id, err = t.insert(ctx, "INSERT INTO agent(name, called, kind, scope, tier, ttl) VALUES(?,?,?,?,?,?)", id[:],
+		g.Intent.Name, g.Intent.Kind, g.Charter.Scope, tier, sql.NullInt64{Int64: a.ttl, Valid: ok})
 	return err
 }
 
@@ -167,8 +192,8 @@ func (a *agentRow) expires(e *perdure.Entry) int64 {
 func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev *perdure.Event,
 	d *perdure.Document) error {
 	var replaced bool
-	err := t.tx.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM replaced WHERE agent=? AND entry=? AND path=?)", a.id,
-		item.Name[:], d.Path).Scan(&replaced)
+	err := t.row(ctx, "SELECT EXISTS(SELECT 1 FROM replaced WHERE agent=? AND entry=? AND path=?)",
+		[]any{a.id, item.Name[:], d.Path}, &replaced)
 	if err != nil {
 		return err
 	}
@@ -183,16 +208,12 @@ func (t *taker) document(ctx context.Context, a *agentRow, item perdure.Item, ev
 	}
 	tags := strings.Join(d.Tags, "\n")
 	expires := a.expires(item.Entry)
-	r, err := t.tx.ExecContext(ctx, "INSERT INTO version(agent, entry, path, kind, title, seq, at, origin, by, gone, "+
+	version, err := t.insert(ctx, "INSERT INTO version(agent, entry, path, kind, title, seq, at, origin, by, gone, "+
 		"current, expires, sealed, size, tags, "+
 		"fromagent, fromentry, proof, position) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", a.id, item.Name[:],
 		d.Path, d.Kind, title, item.Seq, int64(item.Time),
 		item.Origin[:], ev.By, d.Gone, !replaced, expires, sealed, len(text), tags, from, cause, d.Check,
 		int64(item.Cursor))
-	if err != nil {
-		return err
-	}
-	version, err := r.LastInsertId()
 	if err != nil {
 		return err
 	}
@@ -241,8 +262,8 @@ func (t *taker) replace(ctx context.Context, a *agentRow, path string, base perd
 		return err
 	}
 	var version int64
-	err := t.tx.QueryRowContext(ctx, "SELECT id FROM version WHERE agent=? AND entry=? AND path=?", a.id, base[:],
-		path).Scan(&version)
+	err := t.row(ctx, "SELECT id FROM version WHERE agent=? AND entry=? AND path=?", []any{a.id, base[:], path},
+		&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil // it comes later
 	}
@@ -262,7 +283,7 @@ func (t *taker) count(ctx context.Context, a *agentRow, path string) error {
 		"AND b.tier=a.tier WHERE a.id=?1 AND a.tier<>'')"
 	const current = "SELECT 1 FROM version WHERE path=?2 AND current=1 AND agent "
 	var n int
-	err := t.tx.QueryRowContext(ctx, "SELECT count(*) FROM ("+current+"IN "+place+" LIMIT 2)", a.id, path).Scan(&n)
+	err := t.row(ctx, "SELECT count(*) FROM ("+current+"IN "+place+" LIMIT 2)", []any{a.id, path}, &n)
 	switch {
 	case err != nil:
 		return err
@@ -276,15 +297,13 @@ func (t *taker) count(ctx context.Context, a *agentRow, path string) error {
 // add makes a text one that can be found.
 func (t *taker) add(ctx context.Context, a *agentRow, version any, e *perdure.Entry, kind string, expires int64, title,
 	tags, body string) error {
-	r, err := t.item.ExecContext(ctx, a.id, version, e.Name[:], e.Seq, int64(e.Time), kind, expires)
+	id, err := t.insert(ctx, "INSERT INTO item(agent, version, entry, seq, at, kind, expires) VALUES(?,?,?,?,?,?,?)",
+		a.id, version, e.Name[:], e.Seq, int64(e.Time), kind, expires)
 	if err != nil {
 		return err
 	}
-	id, err := r.LastInsertId()
-	if err == nil {
-		_, err = t.words.ExecContext(ctx, id, spaced(title), spaced(tags), spaced(body))
-	}
-	return err
+	return t.exec(ctx, "INSERT INTO words(rowid, title, tags, body) VALUES(?,?,?,?)", id, spaced(title), spaced(tags),
+		spaced(body))
 }
 
 // unword takes items out.
