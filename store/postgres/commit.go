@@ -260,6 +260,19 @@ WITH l AS MATERIALIZED (
 INSERT INTO ~log(agent, pos, names, data, snaps) SELECT key, nextval('~pos'), names, data, snaps FROM u, l
 RETURNING pos, substring(names FROM 1 FOR 32)`
 
+// singleText is appendText for one agent, as of a writer who is alone: the server spends a third less on it than on
+// taking arrays apart.
+const singleText = `
+WITH l AS MATERIALIZED (
+	SELECT pg_advisory_xact_lock_shared($8::bigint | last_value) FROM ~pos
+), u AS (
+	UPDATE ~agents a SET heads=$3, unlisted=true, says=nullif($4::bigint,0), due=CASE
+		WHEN a.node IS NOT NULL OR $4>=a.due AND $4<a.due+1000 THEN a.due ELSE nullif($4,0) END
+	WHERE a.id=$1 AND a.heads=$2 RETURNING a.key
+)
+INSERT INTO ~log(agent, pos, names, data, snaps) SELECT key, nextval('~pos'), $5::bytea, $6::bytea, $7::bytea FROM u, l
+RETURNING pos, substring(names FROM 1 FOR 32)`
+
 // createText makes agents that are not there.
 const createText = `
 WITH r AS (
@@ -292,7 +305,12 @@ func (s *Store) appendAll(batch []*request) (map[int]int64, error) {
 	added := map[int]int64{}
 	growing := []any{grow.id, grow.old, grow.heads, grow.says, grow.names, grow.data, grow.snaps, s.server.tag}
 	if len(born.index) == 0 {
-		rows, err := s.pool.Query(ctx, s.sql(appendText), growing...)
+		text := appendText
+		if r := batch[0]; len(batch) == 1 {
+			text, growing = singleText,
+				[]any{r.id[:], r.old, r.heads, int64(r.says), r.names, r.data, r.snaps, s.server.tag}
+		}
+		rows, err := s.pool.Query(ctx, s.sql(text), growing...)
 		if err == nil {
 			err = grow.placed(rows, added)
 		}
