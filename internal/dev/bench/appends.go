@@ -26,9 +26,13 @@ type Baseline struct {
 	Name string
 	Rate func(ctx context.Context, s Appends) (float64, error) // appends per second; nil: there is none
 
-	// Plain is the same as most programs do it, with a transaction for each append; nil: there is none.
-	Plain     func(ctx context.Context, s Appends) (float64, error)
-	PlainName string
+	Others []Contestant
+}
+
+// Contestant does about the same in another way.
+type Contestant struct {
+	Label, Name string
+	Rate        func(ctx context.Context, s Appends) (float64, error)
 }
 
 // Run appends commits of one entry from several writers at once, and then has the floor do the same.
@@ -74,14 +78,13 @@ func (s Appends) Run(ctx context.Context, open Open, floor Baseline) (*Figures, 
 		return nil, err
 	}
 	f.Ratio = f.FloorRate / f.PerSecond
-	if floor.Plain == nil {
-		return f, nil
+	for _, c := range floor.Others {
+		rate, err := c.Rate(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		f.Others = append(f.Others, Other{Label: c.Label, Name: c.Name, PerSecond: rate, Ratio: rate / f.PerSecond})
 	}
-	f.Plain = floor.PlainName
-	if f.PlainRate, err = floor.Plain(ctx, s); err != nil {
-		return nil, err
-	}
-	f.PlainRatio = f.PlainRate / f.PerSecond
 	return f, nil
 }
 

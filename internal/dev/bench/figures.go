@@ -31,12 +31,17 @@ type Figures struct {
 	FloorRate float64        `json:"floor_per_second,omitempty"` // measured in the same run
 	Ratio     float64        `json:"floor_ratio,omitempty"`      // how many times slower than the floor
 	CPURatio  float64        `json:"floor_cpu_ratio,omitempty"`  // and how many times the processor time
-	Plain     string         `json:"plain,omitempty"`            // what PlainRatio is to
-	PlainRate float64        `json:"plain_per_second,omitempty"` // measured in the same run
+	Others    []Other        `json:"others,omitempty"`           // that did about the same
 	Rested    *Rested        `json:"rested,omitempty"`           // of dormant agents
 	Note      string         `json:"note,omitempty"`
+}
 
-	PlainRatio float64 `json:"plain_ratio,omitempty"` // how many times slower than that
+// Other is how fast something else was in the same run.
+type Other struct {
+	Label     string  `json:"label"`
+	Name      string  `json:"name"`
+	PerSecond float64 `json:"per_second"`
+	Ratio     float64 `json:"ratio"` // how many times slower what was measured is
 }
 
 // Syncer is a store that counts its fsyncs.

@@ -11,10 +11,11 @@ type Run []*Figures
 
 // Tables is the run for people. What was not measured is left out.
 func (r Run) Tables() []Table {
-	columns := []struct {
+	type column struct {
 		head string
 		cell func(f *Figures) string
-	}{
+	}
+	columns := []column{
 		{"WORKLOAD", func(f *Figures) string { return f.Workload + " " + settings(f.Settings) }},
 		{"PER SECOND", func(f *Figures) string { return number(f.PerSecond, 0) }},
 		{"P50 ms", func(f *Figures) string { return number(f.P50, 3) }},
@@ -25,9 +26,12 @@ func (r Run) Tables() []Table {
 		{"RSS MiB", func(f *Figures) string { return number(f.RSS, 1) }},
 		{"FLOOR/s", func(f *Figures) string { return number(f.FloorRate, 0) }},
 		{"RATIO", func(f *Figures) string { return number(f.Ratio, 2) }},
-		{"PLAIN/s", func(f *Figures) string { return number(f.PlainRate, 0) }},
-		{"RATIO", func(f *Figures) string { return number(f.PlainRatio, 2) }},
 		{"CPU RATIO", func(f *Figures) string { return number(f.CPURatio, 2) }},
+	}
+	for _, o := range r.others() {
+		columns = append(columns,
+			column{strings.ToUpper(o.Label) + "/s", func(f *Figures) string { return number(f.other(o.Label).PerSecond, 0) }},
+			column{"RATIO", func(f *Figures) string { return number(f.other(o.Label).Ratio, 2) }})
 	}
 	t := Table{Rows: make([][]string, len(r))}
 	for _, col := range columns {
@@ -46,6 +50,25 @@ func (r Run) Tables() []Table {
 	}
 	r.notes(&t)
 	return []Table{t}
+}
+
+// others are what was measured beside lines of the run, once each.
+func (r Run) others() []Other {
+	for _, f := range r {
+		if len(f.Others) > 0 {
+			return f.Others
+		}
+	}
+	return nil
+}
+
+// other is what had a label, zero if nothing had it.
+func (f *Figures) other(label string) Other {
+	i := slices.IndexFunc(f.Others, func(o Other) bool { return o.Label == label })
+	if i < 0 {
+		return Other{}
+	}
+	return f.Others[i]
 }
 
 // notes says what is durable, what the floor is, and what else was found.
@@ -68,8 +91,8 @@ func (r Run) notes(t *Table) {
 	if len(floors) > 0 {
 		t.note("floor: %s, measured in the same run; a ratio of 1.3 is 1.3 times as slow", strings.Join(floors, "; "))
 	}
-	if i := slices.IndexFunc(r, func(f *Figures) bool { return f.Plain != "" }); i >= 0 {
-		t.note("plain: %s, measured in the same run", r[i].Plain)
+	for _, o := range r.others() {
+		t.note("%s: %s, measured in the same run", o.Label, o.Name)
 	}
 	for _, f := range r {
 		if f.Note != "" {

@@ -91,17 +91,7 @@ func rawCommitter(ctx context.Context, db *sql.DB, payload []byte, requests <-ch
 	}
 	defer func() { _ = insert.Close() }()
 	for first := range requests {
-		batch := []rawAppend{first}
-		for more := true; more && len(batch) < 1024; {
-			select {
-			case r, ok := <-requests:
-				if more = ok; ok {
-					batch = append(batch, r)
-				}
-			default:
-				more = false
-			}
-		}
+		batch := waitingWith(first, requests)
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err

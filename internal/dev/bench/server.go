@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/store/nats"
@@ -106,8 +104,15 @@ func (s *schemaPlace) kind() string { return "postgres" }
 func (s *schemaPlace) at() string   { return s.url }
 
 func (s *schemaPlace) baseline() Baseline {
-	return Baseline{Name: "raw pgx, group commit", Rate: s.rawAppends, Plain: s.plainAppends,
-		PlainName: "raw pgx, a statement and a commit per append, which compares the head"}
+	return Baseline{
+		Name: "raw pgx, group commit, which compares the head and says where each entry stands in the order of arrival",
+		Rate: rawSame.in(s),
+		Others: []Contestant{
+			{"plain", "raw pgx, a statement and a commit per append, which compares the head", s.plainAppends},
+			{"bare", "raw pgx, group commit of one INSERT, which compares nothing and keeps no order of arrival",
+				rawBare.in(s)},
+		},
+	}
 }
 
 func (s *schemaPlace) open(ctx context.Context) (perdure.Store, string, error) {
@@ -127,80 +132,4 @@ func (s *schemaPlace) drop() error {
 	}
 	_, err = c.Exec(ctx, "DROP SCHEMA IF EXISTS "+s.schema+" CASCADE")
 	return errors.Join(err, c.Close(ctx))
-}
-
-// rawCommitters is how many transactions are under way at a time, as many as the store has.
-const rawCommitters = 4
-
-// rawAppends is the floor: appends a second of the same payload with nothing but pgx: one table, whose key refuses a
-// second entry of one number, and one INSERT for all that is waiting.
-func (s *schemaPlace) rawAppends(ctx context.Context, set Appends) (float64, error) {
-	pool, err := pgxpool.New(ctx, s.plain)
-	if err != nil {
-		return 0, err
-	}
-	defer pool.Close()
-	table := s.schema + ".raw"
-	_, err = pool.Exec(ctx, "DROP TABLE IF EXISTS "+table+"; CREATE TABLE "+table+
-		"(agent bigint NOT NULL, seq bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (agent, seq)); "+
-		"ALTER TABLE "+table+" ALTER data SET STORAGE EXTERNAL", pgx.QueryExecModeSimpleProtocol)
-	if err != nil {
-		return 0, fmt.Errorf("create raw table: %w", err)
-	}
-	payload := make([]byte, set.Payload+300) // an entry of this payload has about so many bytes more
-	if _, err := rand.Read(payload); err != nil {
-		return 0, err
-	}
-	queues, ended := make([]chan rawAppend, rawCommitters), make(chan error, rawCommitters)
-	for i := range queues {
-		queues[i] = make(chan rawAppend, 1024)
-		go func() { ended <- rawServer(ctx, pool, table, payload, queues[i]) }()
-	}
-	began := time.Now()
-	err = each(set.Writers, func(w int) error {
-		for i := range set.Each {
-			r := rawAppend{agent: w, seq: i, done: make(chan error, 1)}
-			queues[w%rawCommitters] <- r
-			if err := <-r.done; err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	took := time.Since(began)
-	for _, q := range queues {
-		close(q)
-	}
-	for range queues {
-		err = errors.Join(err, <-ended)
-	}
-	return float64(set.Writers*set.Each) / took.Seconds(), err
-}
-
-// rawServer commits whatever is waiting in one transaction.
-func rawServer(ctx context.Context, pool *pgxpool.Pool, table string, payload []byte, queue <-chan rawAppend) error {
-	text := "INSERT INTO " + table + " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])"
-	for first := range queue {
-		batch := []rawAppend{first}
-		for more := true; more && len(batch) < 1024; {
-			select {
-			case r, ok := <-queue:
-				if more = ok; ok {
-					batch = append(batch, r)
-				}
-			default:
-				more = false
-			}
-		}
-		var agents, seqs []int64
-		var data [][]byte
-		for _, r := range batch {
-			agents, seqs, data = append(agents, int64(r.agent)), append(seqs, int64(r.seq)), append(data, payload)
-		}
-		_, err := pool.Exec(ctx, text, agents, seqs, data)
-		for _, r := range batch {
-			r.done <- err
-		}
-	}
-	return nil
 }

@@ -58,12 +58,15 @@ func (t *Turns) one(ctx context.Context, p *Place, line Appends) (f *Figures, er
 func middle(of []*Figures) *Figures {
 	ratio, floor := medianOf(of, func(f *Figures) float64 { return f.Ratio }),
 		medianOf(of, func(f *Figures) float64 { return f.FloorRate })
-	plainRatio, plain := medianOf(of, func(f *Figures) float64 { return f.PlainRatio }),
-		medianOf(of, func(f *Figures) float64 { return f.PlainRate })
+	others := slices.Clone(of[0].Others)
+	for i := range others {
+		others[i].Ratio = medianOf(of, func(f *Figures) float64 { return f.Others[i].Ratio })
+		others[i].PerSecond = medianOf(of, func(f *Figures) float64 { return f.Others[i].PerSecond })
+	}
 	slices.SortFunc(of, func(a, b *Figures) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 	f := of[len(of)/2]
 	f.Ratio, f.FloorRate = ratio, floor
-	f.PlainRatio, f.PlainRate = plainRatio, plain
+	f.Others = others
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -104,23 +105,25 @@ func capsuleLoads(h *Host) *Workload {
 
 func stepsLoad(h *Host) *Workload {
 	p, set, effect := new(Place), Steps{Agents: 1, Steps: 2000, Payload: 1024}, perdure.Read.String()
+	nodes := []int{0}
 	w := &Workload{Name: "steps", Place: p, Params: []Param{
 		{Name: "agents", To: &set.Agents, Least: 1, Usage: "agents at work at once"},
 		{Name: "steps", To: &set.Steps, Least: 1, Usage: "steps of each agent"},
 		payload(&set.Payload, "payload", 0, "bytes each step returns"),
 		{Name: "effect", To: &effect, Of: perdure.Effect(0).CanonNames()[1:],
 			Usage: "class of the step: once takes two commits, the others one"},
-		{Name: "nodes", To: &set.Nodes, Usage: "nodes that share the store and claim the agents, on a server only " +
-			"(default: none do, and nothing is claimed)"},
+		{Name: "nodes", To: &nodes, Usage: "nodes that share the store and claim the agents, on a server only; each " +
+			"number is one line, and with 0 none do, and nothing is claimed"},
 	}, Refuse: func() (err error) {
-		if set.Nodes < 0 || set.Nodes > 0 && !p.OnServer() {
-			return errors.New("--nodes: want at least 1, with --store postgres://… or nats://…")
+		if slices.Max(nodes) > 0 && !p.OnServer() {
+			return errors.New("--nodes: want --store postgres://… or nats://…")
 		}
 		set.Effect, err = view.ParseName[perdure.Effect]("--effect", effect)
 		return err
 	}, Run: func(ctx context.Context) (Measured, error) {
-		return p.lines(1, func(int) (*Figures, error) {
+		return p.lines(len(nodes), func(i int) (*Figures, error) {
 			set.Dir, set.Done = p.Dir, func(n int) { h.Done("steps", n, set.Agents*set.Steps) }
+			set.Nodes = nodes[i]
 			return set.Run(ctx, p.Open)
 		})
 	}}
