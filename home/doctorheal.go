@@ -299,6 +299,8 @@ func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 		lost = fmt.Sprintf(", nothing is left of seq %s", seqs(got.Gaps))
 	}
 	switch {
+	case got.Entries == 0 && got.Aside == 0:
+		d.say("repair", Unwell, "import a good copy of it", "%s: nothing of it can be read (%v)", what, damage)
 	case got.Entries == 0:
 		d.say("repair", Unwell, "import a good copy of it: what can be read joins it",
 			"%s: nothing of it can be used%s; %s (%v)", what, lost,

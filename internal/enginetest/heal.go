@@ -3,6 +3,7 @@ package enginetest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -104,5 +105,55 @@ func Heals(t *testing.T, s Healable, damage func(id perdure.AgentID) error, want
 	}
 	if _, err := s.Heal(t.Context(), perdure.AgentID{1}, nil); !errors.Is(err, perdure.ErrNotFound) {
 		t.Fatalf("heal of an agent that is not there: %v", err)
+	}
+}
+
+// HealsNone loses all of a memory: a repair that finds nothing leaves its name, so that it is missed, and a good copy
+// brings all of it back.
+func HealsNone(t *testing.T, s interface {
+	Healable
+	perdure.Lister
+}, damage func(id perdure.AgentID) error) {
+	t.Helper()
+	w, good := Grown(t, s)
+	id, l := w.Agent.ID(), w.Agent.Listing(time.Now())
+	l.Name = "missed"
+	err := s.Index(t.Context(), w.Agent.Heads(), l)
+	if err == nil {
+		err = damage(id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != 0 || got.Aside != 0 {
+			t.Fatalf("heal of which nothing is left: %+v, %v, want nothing", got, err)
+		}
+		ill, err := s.Ailing(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ill[id].Name
+		for l, err := range s.List(t.Context(), perdure.Filter{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Agent == id {
+				name = l.Name
+			}
+		}
+		if name != "missed" {
+			t.Fatalf("after a repair that found nothing it is called %q, want its name", name)
+		}
+	}
+	if got, err := s.Heal(t.Context(), id, good); err != nil || got.Entries != int64(len(good)) {
+		t.Fatalf("heal with a copy: %+v, %v", got, err)
+	}
+	w.Kept(t, s)
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Fatalf("ailing after all: %v, %v", ill, err)
+	}
+	if err := w.Write(t.Context(), t, s); err != nil {
+		t.Fatal(err)
 	}
 }

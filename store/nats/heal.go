@@ -44,7 +44,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if err != nil {
 		return out, err
 	}
-	if found.last == 0 && len(aside) == 0 {
+	if found.last == 0 && found.vouched == 0 && len(aside) == 0 {
 		return out, perdure.ErrNotFound
 	}
 	if len(good) == 0 {
@@ -56,6 +56,9 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	out.Gained, out.Aside = out.Gained+out.Entries-int64(len(found.entries)), int64(len(rest))
 	if found.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
+	}
+	if len(whole)+len(rest) == 0 {
+		return out, nil // it stays where it is: nothing else would tell that there was such an agent
 	}
 	out.Short = len(good) == 0 && (found.short || found.count > out.Entries)
 	if err := s.setAside(ctx, id, rest); err != nil {
@@ -84,7 +87,8 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 type salvaged struct {
 	entries []*perdure.Entry
 	faults  int
-	last    uint64 // its last message, whatever is in it
+	last    uint64 // its last message, whatever is in it; zero: there is none
+	vouched uint64 // the last of which a claim or a listing knows; zero: there is none
 	count   int64  // how many entries the last that can be read says there are
 	short   bool   // its end is lost
 	depth   perdure.Depth
@@ -111,12 +115,13 @@ func (s *Store) vouched(ctx context.Context, id perdure.AgentID) (uint64, error)
 
 // salvage reads every entry that is what was written, and counts what is wrong.
 func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, err error) {
-	vouched, err := s.vouched(ctx, id) // before the log, which is then no older
+	out.vouched, err = s.vouched(ctx, id) // before the log, which is then no older
 	if err != nil {
 		return out, err
 	}
 	m, err := s.get(ctx, s.streams.log, query{Last: s.streams.logs(id)})
 	if err != nil || m == nil {
+		out.short = out.vouched > 0
 		return out, err
 	}
 	out.last = m.Seq
@@ -147,7 +152,7 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 		s.legible(ctx, id, c, &out)
 		last, out.count = c, c.count
 	}
-	out.short = last == nil || last.seq != out.last || vouched > out.last
+	out.short = last == nil || last.seq != out.last || out.vouched > out.last
 	if out.short || last.count != int64(len(out.entries)) {
 		out.faults++
 	}

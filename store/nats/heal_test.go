@@ -2,6 +2,7 @@ package nats
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"testing"
 	"time"
@@ -42,6 +43,28 @@ func TestADamagedEndIsHealed(t *testing.T) {
 			s.states.forget(id)
 			if err := s.remove(t.Context(), s.streams.log, at[5]); err != nil || !junk {
 				return err
+			}
+			_, err := s.store(t.Context(), s.streams.logs(id), []byte("junk"), anything)
+			return err
+		})
+	}
+}
+
+// TestAnAgentOfWhichNothingIsLeftIsMissed removes every message of a memory, also with junk in their place.
+func TestAnAgentOfWhichNothingIsLeftIsMissed(t *testing.T) {
+	for _, junk := range []bool{false, true} {
+		s := open(t, urlAt(serverEnv, fmt.Sprint(t.Name(), junk)), Options{})
+		enginetest.HealsNone(t, s, func(id perdure.AgentID) error {
+			s.states.forget(id) // as where no process is left that saw it
+			lost := places(t, s, id)
+			s.states.forget(id)
+			for _, at := range lost {
+				if err := s.remove(t.Context(), s.streams.log, at); err != nil {
+					return err
+				}
+			}
+			if !junk {
+				return nil
 			}
 			_, err := s.store(t.Context(), s.streams.logs(id), []byte("junk"), anything)
 			return err

@@ -56,6 +56,9 @@ func (x *transaction) heal(ctx context.Context, good []*perdure.Entry) (out perd
 	if faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
+	if len(whole)+len(rest) == 0 {
+		return out, nil // it stays where it is: nothing else would tell that there was such an agent
+	}
 	if len(good) == 0 {
 		whole, err := x.ends(ctx, whole)
 		if err != nil {

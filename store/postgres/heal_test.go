@@ -37,6 +37,18 @@ func TestADamagedEndIsHealed(t *testing.T) {
 	}
 }
 
+// TestAnAgentOfWhichNothingIsLeftIsMissed removes or damages every row of a memory.
+func TestAnAgentOfWhichNothingIsLeftIsMissed(t *testing.T) {
+	needServer(t)
+	s := open(t, urlAt(t.Name()), Options{})
+	for _, damage := range []string{"DELETE FROM ~log", "UPDATE ~log SET data='junk'"} {
+		enginetest.HealsNone(t, s, func(id perdure.AgentID) error {
+			_, err := s.pool.Exec(t.Context(), s.sql(damage+" WHERE agent=(SELECT key FROM ~agents WHERE id=$1)"), id[:])
+			return err
+		})
+	}
+}
+
 // TestLostRowsAreNoticedAndHealed removes rows behind the store: the memory is refused, and the import of a good copy
 // brings back what was lost.
 func TestLostRowsAreNoticedAndHealed(t *testing.T) {
