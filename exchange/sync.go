@@ -233,8 +233,11 @@ func (w *watched) kept(ctx context.Context, here Peer, theirs *Offer) error {
 		return err
 	}
 	for e, err := range here.Missing(ctx, o) {
-		if err != nil {
+		if errors.Is(err, perdure.ErrDenied) || errors.Is(err, perdure.ErrNotFound) {
 			return ctx.Err() // it is no longer passed on: what is here cannot be told
+		}
+		if err != nil {
+			return err
 		}
 		if w.tips[e.Name] {
 			return untrue("entries were sent to it, and it names neither them nor what follows them")

@@ -67,6 +67,38 @@ func TestAPlaceThatDeceivesIsNamed(t *testing.T) {
 	}
 }
 
+// failing is a place that can send once what it has.
+type failing struct {
+	knowing
+	sent  bool
+	fault error // of every other time
+}
+
+func (f *failing) Missing(ctx context.Context, o exchange.Offer) iter.Seq2[*perdure.Entry, error] {
+	if f.sent {
+		return func(yield func(*perdure.Entry, error) bool) { yield(nil, f.fault) }
+	}
+	f.sent = true
+	return f.knowing.Missing(ctx, o)
+}
+
+// A store here that fails while a receipt is checked says so. An agent that is no longer passed on is no fault.
+func TestAStoreThatFailsWhileAReceiptIsCheckedSaysSo(t *testing.T) {
+	t.Parallel()
+	k, broken := key(t, "owner"), errors.New("the disk is broken")
+	for fault, want := range map[error]error{broken: broken, perdure.ErrDenied: nil, perdure.ErrNotFound: nil} {
+		here, there := newPlace(t, k), newPlace(t, k)
+		id := here.create(t)
+		sync(t, knowing{here}, there, id, exchange.Push)
+		here.hear(t, id, 3)
+		f := &failing{knowing: knowing{here}, fault: fault}
+		d := &deceiver{place: there, keeps: true, claims: 3}
+		if _, err := exchange.Sync(t.Context(), f, d, id, exchange.Push); !errors.Is(err, want) {
+			t.Errorf("%v: got %v, want %v", fault, err, want)
+		}
+	}
+}
+
 // It is no deceit to have gone on meanwhile, or to have more than the other place knows of.
 func TestWhoHasMoreDoesNotDeceive(t *testing.T) {
 	t.Parallel()
