@@ -34,6 +34,8 @@ const (
 	arrivalStep = 8 << 20
 	// spoolFor is how long what came before a connection broke waits for the rest.
 	spoolFor = 24 * time.Hour
+	// maxRecalled bounds how many entries of a transfer are remembered at a time, to refuse what repeats them.
+	maxRecalled = 1 << 18
 )
 
 // spool is a file of entries that somebody sends, and of which nothing counts yet. What is whole of it stays when the
@@ -252,12 +254,13 @@ func (s *spool) roomless(err error) error {
 }
 
 // fill adds what arrives and was not there yet: a sender who was not told what was begins again. What is whole stays if
-// it breaks off.
+// it breaks off. Nobody has a memory in which an entry comes twice: who sends one could go on for ever.
 func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 	if _, err := s.f.Seek(s.size, io.SeekStart); err != nil {
 		return err
 	}
 	var b []byte
+	came := map[perdure.Hash]bool{}
 	for e, err := range entries {
 		if err != nil {
 			var large *http.MaxBytesError
@@ -269,6 +272,15 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 			return perdure.Invalid(fmt.Errorf("entry %s is of agent %s, and agent %s was announced", e.Name.Short(),
 				e.ID().Short(), s.id.Short()))
 		}
+		if came[e.Name] {
+			s.drop = true
+			return perdure.Invalid(fmt.Errorf("entry %s of agent %s came twice in one transfer", e.Name.Short(),
+				s.id.Short()))
+		}
+		if len(came) == maxRecalled {
+			clear(came)
+		}
+		came[e.Name] = true
 		if _, there := s.names[e.Name]; there {
 			continue
 		}

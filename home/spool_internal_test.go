@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,47 @@ func TestGoingOnWithATransferForgetsNone(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(h.Dir, spoolDir, "*"+spoolExt))
 	if err != nil || len(left) != maxSpools {
 		t.Errorf("%d files lie there, want %d (%v)", len(left), maxSpools, err)
+	}
+}
+
+// Who sends one entry again and again is refused at the second, also where it lay there from before, and nothing of it
+// stays.
+func TestWhoRepeatsAnEntryIsRefused(t *testing.T) {
+	t.Parallel()
+	h := &Home{Dir: t.TempDir()}
+	key, err := perdure.GenerateSigner("hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := key.Genesis(perdure.Genesis{Intent: perdure.Intent{Name: "again", Goal: "be sent"},
+		Charter: perdure.Charter{Scope: "home"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []int{0, 1} {
+		sent := 0
+		send := func(most int) error {
+			s, err := h.openSpool(e.ID(), "hostile")
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.fill(func(yield func(*perdure.Entry, error) bool) {
+				for sent = 0; sent < most && yield(e, nil); {
+					sent++
+				}
+			})
+			return errors.Join(err, s.close())
+		}
+		if err := send(before); err != nil {
+			t.Fatal(err)
+		}
+		err := send(100)
+		if !errors.Is(err, perdure.ErrInvalid) || !strings.Contains(err.Error(), e.Name.Short()+" of agent ") || sent > 1 {
+			t.Errorf("%d before: %d were taken, %v, want the second refused", before, sent, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(h.Dir, spoolDir, "*"+spoolExt)); len(left) != 0 {
+			t.Errorf("%d before: %v are left", before, left)
+		}
 	}
 }
 
