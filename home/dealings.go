@@ -226,15 +226,24 @@ type Owed struct {
 	Next  perdure.Time    `json:"next,omitzero"`
 }
 
+const (
+	// patientTries is how many times an agent fails to pass before what happens to it does not have it tried at once
+	// any more, but changedWait later at the latest: one that changes all the time would be tried all the time.
+	patientTries = 5
+	changedWait  = 10 * time.Second
+)
+
 // owe notes that agents are to be passed, as soon as possible. Of those that failed before it forgets nothing but when.
 func (d *Dealings) owe(ctx context.Context, peer string, ids []perdure.AgentID) error {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	soon := perdure.TimeOf(time.Now().Add(changedWait))
+	for _, id := range ids { // another time than that of one that is being passed: see paid
 		if _, err = tx.ExecContext(ctx, `INSERT INTO owed (peer, agent, why, tries, next) VALUES (?, ?, '', 0, 0)
-			ON CONFLICT DO UPDATE SET next = 0`, peer, id.String()); err != nil {
+			ON CONFLICT DO UPDATE SET next = CASE WHEN tries < ? THEN 0 ELSE max(min(next - 1, ?), 0) END`,
+			peer, id.String(), patientTries, int64(soon)); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 	}
@@ -305,8 +314,13 @@ func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, 
 			return errors.Join(err, d.paid(ctx, peer, o, nil, next))
 		}
 	}
-	_, err := d.db.ExecContext(ctx, `UPDATE owed SET why = ?, tries = ?, next = CASE next WHEN ? THEN ? ELSE next END
+	anew := int64(0)
+	if o.Tries+1 >= patientTries {
+		anew = int64(perdure.TimeOf(time.Now().Add(changedWait)))
+	}
+	_, err := d.db.ExecContext(ctx, `UPDATE owed SET why = ?, tries = ?, next = CASE next WHEN ? THEN ? ELSE ? END
 		WHERE peer = ? AND agent = ?`,
-		view.Cut(withDo(fault), maxWhy), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), peer, o.Agent.String())
+		view.Cut(withDo(fault), maxWhy), o.Tries+1, int64(o.Next), int64(perdure.TimeOf(next)), anew, peer,
+		o.Agent.String())
 	return err
 }

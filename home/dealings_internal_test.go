@@ -55,6 +55,65 @@ func TestWhatIsOwedDuringAPassIsNotPaidWithIt(t *testing.T) {
 	}
 }
 
+// An agent that changes all the time and never passes is tried at once a few times, and then now and then: neither
+// what happens to it during a pass nor what happens after has it tried at once. One that passes in the end is as new.
+func TestAnAgentThatChangesAllTheTimeIsNotTriedAllTheTime(t *testing.T) {
+	t.Parallel()
+	h := &Home{Dir: t.TempDir()}
+	d, err := h.OpenDealings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	begun, fault, tried := time.Now(), errors.New("refused"), 0
+	owing := func(in time.Duration) []Owed {
+		t.Helper()
+		all, err := d.Owing(t.Context(), "peer", begun.Add(in), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	owe := func() { do(d.owe(t.Context(), "peer", []perdure.AgentID{{1}})) }
+	pass := func(all []Owed, fault error) {
+		t.Helper()
+		do(d.take(t.Context(), "peer", all))
+		owe()
+		do(d.paid(t.Context(), "peer", &all[0], fault, begun.Add(time.Hour)))
+		owe()
+	}
+	owe()
+	for range 3 * patientTries {
+		if all := owing(0); len(all) > 0 {
+			tried++
+			pass(all, fault)
+		}
+	}
+	if tried != patientTries {
+		t.Errorf("it was tried %d times at once, want %d", tried, patientTries)
+	}
+	all := owing(time.Hour / 2) // long before its time
+	if len(all) != 1 {
+		t.Fatalf("%d are owed, want the one that changed", len(all))
+	}
+	pass(all, nil)
+	if all = owing(time.Hour / 2); len(all) != 1 { // what came meanwhile
+		t.Fatalf("%d are owed after a pass, want the one that changed meanwhile", len(all))
+	}
+	do(d.take(t.Context(), "peer", all))
+	do(d.paid(t.Context(), "peer", &all[0], nil, begun))
+	owe()
+	if all = owing(0); len(all) != 1 || all[0].Tries != 0 {
+		t.Errorf("owed: %+v, want it as new", all)
+	}
+}
+
 // A peer that names agents which never pass fills neither the file nor the memory of this home, and neither does what
 // it says about them.
 func TestWhatIsTriedAgainIsBounded(t *testing.T) {
