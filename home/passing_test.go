@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/exchange"
@@ -206,7 +207,20 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := []perdure.Hash{{1}}
+	liar, err := perdure.GenerateSigner("liar")
+	if err != nil {
+		t.Fatal(err)
+	}
 	endless := func(yield func(*perdure.Entry, error) bool) {
+		for on := held; ; {
+			more, next, err := liar.Commit(on, time.Now(), perdure.Draft{Body: perdure.Event{Name: "more"}})
+			if err != nil || !yield(more[0], nil) {
+				return
+			}
+			on = next
+		}
+	}
+	again := func(yield func(*perdure.Entry, error) bool) {
 		for {
 			for e, err := range perdure.Memory(context.Background(), a.Desk.Store, id) {
 				if !yield(e, err) {
@@ -229,7 +243,8 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 			perdure.Memory(t.Context(), stranger.Desk.Store, other)}, isInvalid, "was announced"},
 		"entries of strangers": {lying{exchange.Offer{Agent: id, Heads: head},
 			perdure.Memory(t.Context(), stranger.Desk.Store, id)}, isRejected, "perdure key trust"},
-		"without end": {lying{exchange.Offer{Agent: id, Heads: head}, endless}, isTooLarge, "at once"},
+		"the same without end": {lying{exchange.Offer{Agent: id, Heads: head}, again}, isInvalid, "came twice"},
+		"without end":          {lying{exchange.Offer{Agent: id, Heads: head}, endless}, isTooLarge, "at once"},
 		"nothing": {lying{exchange.Offer{Agent: id, Heads: head}, func(func(*perdure.Entry, error) bool) {}},
 			isInvalid, "did not send it"},
 	} {

@@ -105,7 +105,8 @@ func TestWhoRepeatsAnEntryIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := send(100)
-		if !errors.Is(err, perdure.ErrInvalid) || !strings.Contains(err.Error(), e.Name.Short()+" of agent ") || sent > 1 {
+		if !errors.Is(err, perdure.ErrInvalid) || !strings.Contains(err.Error(), e.Name.Short()+" of agent ") ||
+			sent > 1 {
 			t.Errorf("%d before: %d were taken, %v, want the second refused", before, sent, err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(h.Dir, spoolDir, "*"+spoolExt)); len(left) != 0 {
