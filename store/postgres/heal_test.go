@@ -43,7 +43,8 @@ func TestAnAgentOfWhichNothingIsLeftIsMissed(t *testing.T) {
 	s := open(t, urlAt(t.Name()), Options{})
 	for _, damage := range []string{"DELETE FROM ~log", "UPDATE ~log SET data='junk'"} {
 		enginetest.HealsNone(t, s, func(id perdure.AgentID) error {
-			_, err := s.pool.Exec(t.Context(), s.sql(damage+" WHERE agent=(SELECT key FROM ~agents WHERE id=$1)"), id[:])
+			_, err := s.pool.Exec(t.Context(),
+				s.sql(damage+" WHERE agent=(SELECT key FROM ~agents WHERE id=$1)"), id[:])
 			return err
 		})
 	}

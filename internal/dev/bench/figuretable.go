@@ -30,7 +30,8 @@ func (r Run) Tables() []Table {
 	}
 	for _, o := range r.others() {
 		columns = append(columns,
-			column{strings.ToUpper(o.Label) + "/s", func(f *Figures) string { return number(f.other(o.Label).PerSecond, 0) }},
+			column{strings.ToUpper(o.Label) + "/s",
+				func(f *Figures) string { return number(f.other(o.Label).PerSecond, 0) }},
 			column{"RATIO", func(f *Figures) string { return number(f.other(o.Label).Ratio, 2) }})
 	}
 	t := Table{Rows: make([][]string, len(r))}
