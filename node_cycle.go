@@ -288,7 +288,7 @@ func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error)
 	case decideStep:
 		return s, w.decideAll(ctx, s, now)
 	case performStep:
-		return s, w.performOpen(ctx, &s, now)
+		return s, w.performOpen(ctx, s, now)
 	case reconcileStep:
 		return s, w.reconcileOpen(ctx, &s.Open, now)
 	case announceStep:
@@ -301,17 +301,27 @@ func (w *work) take(ctx context.Context, step Step, now time.Time) (Step, error)
 	return step, fmt.Errorf("plan for agent %s: unknown step %T", w.a.ID().Short(), step)
 }
 
-// performOpen performs an effect that was decided before, if it still may be here. An attempt may have been made; else
-// policy decides about another.
-func (w *work) performOpen(ctx context.Context, s *performStep, now time.Time) error {
-	why, err := w.refuses(ctx, &s.Open, now)
-	if err != nil {
-		return err
+// performOpen performs effects that were decided before, side by side as when they were, if they still may be here. An
+// attempt may have been made; else policy decides about another.
+func (w *work) performOpen(ctx context.Context, s performStep, now time.Time) error {
+	var effects []effect
+	var busy []Hash
+	for next := true; next && len(effects) < w.n.parallel(); {
+		why, err := w.refuses(ctx, &s.Open, now)
+		switch {
+		case err != nil:
+			return err
+		case why != "" && len(effects) > 0:
+			return w.perform(ctx, effects) // it is refused when these have ended
+		case why != "":
+			return w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
+		}
+		effects, busy = append(effects, effect{open: s.Open, again: s.Again}), append(busy, s.Open.Decision)
+		c := w.n.capabilities(w.claim != nil, busy)
+		c.quiet = true // only an effect is taken up, not why there is none
+		s, next = Plan(w.a, c, now).(performStep)
 	}
-	if why != "" {
-		return w.addFlushed(ctx, Outcome{Decision: s.Open.Decision, Signal: Silent, Note: why})
-	}
-	return w.perform(ctx, []effect{{open: s.Open, again: s.Again}})
+	return w.perform(ctx, effects)
 }
 
 // reconcileOpen asks the tool whether an effect happened, if this node may.

@@ -66,6 +66,63 @@ func TestStepsBegunTogetherAreDoneSideBySide(t *testing.T) {
 	}
 }
 
+// A process that died left four steps open: the next one does them as the first did.
+func TestStepsLeftOpenAreDoneSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, after := new(perdure.MemStore), new(perdure.MemStore)
+		var now, most atomic.Int64
+		died := false
+		handle := func(n *perdure.Node) {
+			n.Parallel = 5
+			durable.Handle(n, "job", func(r *durable.Run, _ any) (string, error) {
+				for i := range 5 {
+					durable.Go(r, "part", func(context.Context) (int, error) {
+						if i == 0 {
+							return i, nil // so that what is decided is on record
+						}
+						if died {
+							most.Store(max(most.Load(), now.Add(1)))
+							defer now.Add(-1)
+						}
+						time.Sleep(time.Minute)
+						return i, nil
+					})
+				}
+				return "done", durable.Sleep(r, time.Second)
+			})
+		}
+		n := newNode(t, store)
+		handle(n)
+		id := start(t, n, "job", nil)
+		first := make(chan error, 1)
+		go func() {
+			_, err := n.RunAgent(t.Context(), id)
+			first <- err
+		}()
+		time.Sleep(30 * time.Second)
+		var entries []*perdure.Entry
+		for e, err := range perdure.Memory(t.Context(), store, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		if err := after.Put(t.Context(), id, entries...); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-first; err != nil {
+			t.Fatal(err)
+		}
+		died = true
+		n = newNode(t, after)
+		handle(n)
+		during(t, n, time.Hour)
+		if got, err := result[string](t, after, id); err != nil || got != "done" || most.Load() != 4 {
+			t.Errorf("got %q, %v; %d steps at once, want all 4 that were open", got, err, most.Load())
+		}
+	})
+}
+
 func TestParallelStepsReplayTheSameWhateverOrderTheyEndIn(t *testing.T) {
 	for _, slow := range []int{0, 1, 2} {
 		synctest.Test(t, func(t *testing.T) {
