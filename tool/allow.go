@@ -71,7 +71,19 @@ func check(u *url.URL, allow []origin) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("field url: %s://%s is not allowed here", u.Scheme, clip(net.JoinHostPort(host, port)))
+	return fmt.Errorf("field url: %s://%s is not allowed here; allowed are %v", u.Scheme,
+		clip(net.JoinHostPort(host, port)), allow)
+}
+
+// String is the origin in the form of an error: always with its scheme and port, which an entry may leave out.
+func (o origin) String() string {
+	switch {
+	case o.any:
+		o.host = "*"
+	case o.below:
+		o.host = "*." + o.host
+	}
+	return o.scheme + "://" + net.JoinHostPort(o.host, o.port)
 }
 
 // hostOf is the host of a URL in the one spelling that is compared.

@@ -125,6 +125,12 @@ func TestHostsAreDeniedByDefault(t *testing.T) {
 	}
 }
 
+func TestAHostThatIsNotAllowedComesWithThoseThatAre(t *testing.T) {
+	h := httpTools(t, tool.HTTP{Allow: []string{"127.0.0.1:8080", "*.example.com", "http://*"}})
+	fails(t, call(t, h("get"), map[string]any{"url": "http://127.0.0.1:8080/"}), "http://127.0.0.1:8080 is not allowed",
+		"https://127.0.0.1:8080", "https://*.example.com:443", "http://*:80")
+}
+
 func TestPrivateAddressesAreNotConnectedTo(t *testing.T) {
 	var asked atomic.Int64
 	_, u := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
