@@ -122,10 +122,11 @@ func (x *looking) all(ctx context.Context, lines []perdure.Listing) ([]Wait, err
 
 // look is what of an agent waits for a person. An error means that the agent cannot be read.
 func (x *looking) look(ctx context.Context, one perdure.Listing) ([]Wait, error) {
-	if why, pause := x.trust.Strange(ctx, x.store, one.Agent); why != nil {
+	s := once(x.store, one.Agent)
+	if why, pause := x.trust.Strange(ctx, s, one.Agent); why != nil {
 		return x.strange(ctx, one, why, pause), nil // what strangers wrote is not folded to be listed
 	}
-	a, err := LookAt(ctx, x.store, x.trust, one.Agent)
+	a, err := LookAt(ctx, s, x.trust, one.Agent)
 	if err != nil {
 		return nil, err
 	}

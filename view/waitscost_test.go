@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,10 +13,17 @@ import (
 	"github.com/perdure/perdure/view"
 )
 
-// countedStore counts how often it lists.
+// countedStore counts how often it lists, and reads a memory.
 type countedStore struct {
 	*perdure.MemStore
 	lists int
+	reads atomic.Int64
+}
+
+func (s *countedStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	s.reads.Add(1)
+	return s.MemStore.Entries(ctx, id, after)
 }
 
 func (s *countedStore) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
@@ -23,7 +31,7 @@ func (s *countedStore) List(ctx context.Context, f perdure.Filter) iter.Seq2[per
 	return s.MemStore.List(ctx, f)
 }
 
-// However many wait, it is found out at once which of them share a name.
+// However many wait, it is found out at once which of them share a name, and the memory of each is read once.
 func TestAnInboxOfManyListsNoMoreThanOneOfFew(t *testing.T) {
 	key, err := perdure.GenerateSigner("owner")
 	if err != nil {
@@ -45,6 +53,7 @@ func TestAnInboxOfManyListsNoMoreThanOneOfFew(t *testing.T) {
 	}
 	trust := perdure.NewTrust(perdure.Trustee{Key: key.Key(), Rights: perdure.MayOwn, Scope: perdure.AnyScope})
 	s.lists = 0
+	s.reads.Store(0)
 	waits, faults, err := view.Inbox(t.Context(), s, trust, perdure.Place{}, key.Key(), time.Now())
 	if err != nil || faults != nil || len(waits) != 300 {
 		t.Fatalf("%d wait, want 300: %v, %v", len(waits), faults, err)
@@ -56,5 +65,8 @@ func TestAnInboxOfManyListsNoMoreThanOneOfFew(t *testing.T) {
 	}
 	if s.lists > 10 {
 		t.Errorf("it listed agents %d times to show 300", s.lists)
+	}
+	if n := s.reads.Load(); n > 300 {
+		t.Errorf("it read memories %d times to show 300", n)
 	}
 }
