@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/perdure/perdure"
 )
@@ -24,6 +25,15 @@ type onceStore struct {
 type oncePart struct {
 	*onceStore
 	perdure.Parter
+}
+
+// Snapshots looks for none where all of a memory is known to hold none.
+func (o *onceStore) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	is := func(i perdure.Item) bool { return i.Kind == perdure.KindSnapshot }
+	if id == o.id && o.whole && !slices.ContainsFunc(o.first, is) {
+		return func(func(perdure.Item, error) bool) {}
+	}
+	return o.Store.Snapshots(ctx, id)
 }
 
 func once(s perdure.Store, id perdure.AgentID) perdure.Store {

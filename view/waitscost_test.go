@@ -26,6 +26,11 @@ func (s *countedStore) Entries(ctx context.Context, id perdure.AgentID, after pe
 	return s.MemStore.Entries(ctx, id, after)
 }
 
+func (s *countedStore) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	s.reads.Add(1)
+	return s.MemStore.Snapshots(ctx, id)
+}
+
 func (s *countedStore) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
 	s.lists++
 	return s.MemStore.List(ctx, f)

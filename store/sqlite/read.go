@@ -85,7 +85,7 @@ func (s *Store) page(c *conn, id perdure.AgentID, key int64, after perdure.Curso
 	if err != nil || len(rows) == 0 {
 		return nil, before, false, err
 	}
-	if before.IsZero() {
+	if before.IsZero() && from > 0 { // else they are the first
 		if before, err = lastBefore(c, id, key, rows[0].rid); err != nil {
 			return nil, before, false, err
 		}
