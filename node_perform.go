@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -47,6 +48,12 @@ func (w *work) perform(ctx context.Context, effects []effect) error {
 	}
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(all, func(c called) bool { return c.gone }) {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+		runtime.Goexit() // as it did: it stays open, and would be called again without end
 	}
 	if once && w.instantAdvisor() && !w.stopping() {
 		return nil // the outcome and the next decision share a commit
@@ -136,6 +143,7 @@ func (w *work) unmark() {
 type called struct {
 	outcome *Outcome
 	doubt   error
+	gone    bool // its tool ended the goroutine it was called in
 }
 
 // callAll performs effects side by side; what a rehearsal has on record is not performed. What those come to that end
@@ -166,6 +174,7 @@ func (w *work) callAll(ctx context.Context, effects []effect, r *rehearsal) ([]c
 			left++
 			go func() {
 				defer func() { ended <- i }() // also where a tool ends the goroutine
+				came[i].gone = true           // unless it returns
 				came[i] = w.call(a, t.calls[i], &effects[i])
 			}()
 		}
