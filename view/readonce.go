@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// firstBytes is how much of a memory a onceStore keeps: all of what most agents that wait have, and no more than a store
-// reads at first to yield one entry.
+// firstBytes is how much of a memory a onceStore keeps: all of what most agents that wait have, and no more than a
+// store reads at first to yield one entry.
 const firstBytes = 64 << 10
 
 // onceStore is a store that reads the beginning of one agent's memory once, and yields it to all who ask: first to see
