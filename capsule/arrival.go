@@ -67,7 +67,7 @@ func (im *importing) relate(a *Arrival) (Relation, error) {
 		missing[h] = true
 	}
 	more := false // what is here besides: anything, or only holds
-	held := &holds{im.has, map[perdure.Hash]bool{}, map[perdure.Hash]bool{}}
+	held := holds{}
 	for item, err := range im.s.Entries(im.ctx, a.Head.Agent, 0) {
 		if err != nil {
 			return 0, err

@@ -100,30 +100,23 @@ func (im *importing) checkEntering(id perdure.AgentID) error {
 	return im.o.Trust.Joins(here, perdure.Memory(im.ctx, im.s, id), im.entries(), has)
 }
 
-// holds tells entries that only hold an arriving agent, or let it go, from what happened to it here.
-type holds struct {
-	has  func(perdure.Hash) bool // what arrives
-	only map[perdure.Hash]bool   // the entries that are nothing else
-	held map[perdure.Hash]bool   // the holds among them
-}
+// holds are the holds among the entries that were asked about, by which those that only hold an arriving agent, or let
+// it go, are told from what happened to it here.
+type holds map[perdure.Hash]bool
 
-// is reports whether an entry, of which those before it were asked about, is nothing but a hold: a pause in nobody's
-// name on top of what arrives alone, which says in its id what it is on. What it is called says nothing, unless it is
-// of an earlier version: anybody may call a pause anything.
-func (h *holds) is(e *perdure.Entry) bool {
-	on := !slices.ContainsFunc(e.Parents, func(p perdure.Hash) bool { return !h.only[p] && !h.has(p) })
+// is reports whether an entry is nothing but a hold, or ends holds: a pause in nobody's name that says in its id what
+// it is on. What it is called says nothing, unless it is of an earlier version: anybody may call a pause anything.
+func (h holds) is(e *perdure.Entry) bool {
 	event, _ := e.Content().(perdure.Event)
 	switch n := event.Notice.(type) {
 	case perdure.Admitted:
-		h.only[e.Name] = true
+		return true
 	case perdure.Pause:
-		h.held[e.Name] = on && (e.IsHold() || event.By == "" && event.ID == "" && event.Name == "arrived")
-		h.only[e.Name] = h.held[e.Name]
+		h[e.Name] = e.IsHold() || event.By == "" && event.ID == "" && event.Name == "arrived"
+		return h[e.Name]
 	case perdure.Resume:
-		h.only[e.Name] = on && event.LetsGo() ||
-			len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h.held[p] })
-	default:
-		h.only[e.Name] = e.Kind == perdure.KindSnapshot // which tells nothing new
+		return event.LetsGo() ||
+			len(n.Of) > 0 && !slices.ContainsFunc(n.Of, func(p perdure.Hash) bool { return !h[p] })
 	}
-	return h.only[e.Name]
+	return e.Kind == perdure.KindSnapshot // which tells nothing new
 }
