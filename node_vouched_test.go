@@ -42,8 +42,8 @@ func TestTellingVouchesForNothing(t *testing.T) {
 	}
 }
 
-// The bodies that a collection drops are stood for by a snapshot that counts. Nobody could resume from that of an author,
-// and nothing would ever be collected.
+// The bodies that a collection drops are stood for by a snapshot that counts. Nobody could resume from that of an
+// author, and nothing would ever be collected.
 func TestNoAuthorsSnapshotStandsForWhatIsCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(perdure.MemStore)
@@ -126,9 +126,12 @@ func TestWhatIsSaidToAHeldAgentIsRefused(t *testing.T) {
 	other := newNode(t, store, scripted(nothing))
 	before := load(t, store, id).Count
 	for what, do := range map[string]func() error{
-		"a pause":  func() error { _, err := other.Pause(t.Context(), id, ""); return err },
-		"an end":   func() error { _, err := other.Cancel(t.Context(), id, ""); return err },
-		"an edit":  func() error { _, err := other.Edit(t.Context(), id, perdure.Mutate{Goal: new("x")}, nil); return err },
+		"a pause": func() error { _, err := other.Pause(t.Context(), id, ""); return err },
+		"an end":  func() error { _, err := other.Cancel(t.Context(), id, ""); return err },
+		"an edit": func() error {
+			_, err := other.Edit(t.Context(), id, perdure.Mutate{Goal: new("x")}, nil)
+			return err
+		},
 		"an event": func() error { _, err := other.Tell(t.Context(), id, perdure.Event{Name: "x"}); return err },
 	} {
 		if err := do(); !errors.Is(err, perdure.ErrDenied) {
