@@ -125,8 +125,12 @@ func (s *Server) room(w http.ResponseWriter, r *http.Request, who string) (free 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.Limits.ReadStall)
 	defer cancel()
+	defer context.AfterFunc(s.live.ctx, cancel)() // a server that stops lets nobody wait
 	h := s.bodies.begin(who)
-	if err := h.more(ctx, min(n, s.Limits.Body)); err != nil { // what is longer is not read
+	if err = h.more(ctx, min(n, s.Limits.Body)); err == nil { // what is longer is not read
+		_, err = s.who(r) // who waited may be nobody here any more
+	}
+	if err != nil {
 		h.free()
 		return nil, err
 	}

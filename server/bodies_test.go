@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/home"
+	"github.com/perdure/perdure/server"
 )
 
 // A body of four megabytes that is made of the smallest values would take two hundred decoded.
@@ -68,6 +69,54 @@ func TestWhatOneSendsKeepsNobodyElseOut(t *testing.T) {
 	_ = slow.Close()
 	<-done
 	requests(t, w, 0)
+}
+
+// Who waits for room is asked again who they are once there is some, and a server that stops has none.
+func TestWhoWaitsForRoomIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *server.Server) { s.Limits.ReadStall = time.Hour })
+	token, made, err := w.home.MakeToken(home.NewToken{Name: "one", Verbs: home.Verbs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := w.token("", home.Verbs...)
+	path := "/v1/agents/" + w.agent("a").String() + "/events"
+	stalls := func(token string) net.Conn {
+		c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n{", path, token, 4<<20)
+		return c
+	}
+	slow, stuck := stalls(token), stalls(other)
+	defer func() { _ = stuck.Close() }()
+	requests(t, w, 2)
+	codes := map[string]chan int{token: make(chan int), other: make(chan int)}
+	for token, code := range codes {
+		go func() {
+			got, _, _ := w.raw(token, "POST", path, map[string]any{"name": "x", "data": strings.Repeat("x", 128<<10)})
+			code <- got
+		}()
+	}
+	requests(t, w, 4)
+	if _, err := w.home.RevokeToken(made.ID); err != nil {
+		t.Fatal(err)
+	}
+	_ = slow.Close()
+	if got := <-codes[token]; got != 401 {
+		t.Errorf("whose token was taken back got %d", got)
+	}
+	w.stop()
+	select {
+	case got := <-codes[other]:
+		if got == 200 {
+			t.Error("a server that stops took it")
+		}
+	case <-time.After(patience):
+		t.Error("it waits on where the server stops")
+	}
 }
 
 // requests waits until so many requests with a body that counts are under way.

@@ -37,6 +37,7 @@ type world struct {
 	http   *httptest.Server
 	paid   int
 	quorum int64
+	stop   func() // as a server stops that is told to
 }
 
 func newWorld(t *testing.T, change ...func(*server.Server)) *world {
@@ -91,6 +92,7 @@ func newWorldAt(t *testing.T, store string, change ...func(*server.Server)) *wor
 		f(w.server)
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
 	w.http = httptest.NewUnstartedServer(w.server.Handler(ctx))
 	w.http.Config.ConnContext = server.LocalConn
 	w.http.Start()
