@@ -32,6 +32,11 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
+	if l.Scope != "" {
+		if err := perdure.CheckScope(l.Scope); err != nil {
+			return perdure.Invalid(err)
+		}
+	}
 	if l.Powers != nil {
 		l.Powers.Govern(l.Home)
 	}
