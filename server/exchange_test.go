@@ -131,9 +131,18 @@ func TestServersRefuseHostileEntriesByName(t *testing.T) {
 		p.Rejection.Predicate != "body.present" {
 		t.Errorf("without bodies: %+v", p)
 	}
-	endless := bytes.Repeat(memory.Bytes(), 1000)
-	if p := w.problem(all, "POST", path, endless, 413); p.Kind != "too-large" {
-		t.Errorf("without end: %+v", p)
+	if p := w.problem(all, "POST", path, bytes.Repeat(memory.Bytes(), 1000), 400); !strings.Contains(p.Detail,
+		"came twice") {
+		t.Errorf("the same again and again: %+v", p)
+	}
+	large, long := traveller(t, 400)
+	memory.Reset()
+	if err := perdure.WriteMemory(&memory, perdure.Memory(t.Context(), large.Store, long)); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.problem(all, "POST", "/v1/exchange/"+long.String()+"/entries", memory.Bytes(), 413); p.Kind !=
+		"too-large" {
+		t.Errorf("more than is taken, %d bytes: %+v", memory.Len(), p)
 	}
 	w.problem(all, "GET", "/v1/exchange/nonsense", nil, 404)
 	w.problem(all, "GET", "/v1/exchange?after=nonsense", nil, 400)
