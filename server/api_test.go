@@ -217,7 +217,7 @@ func TestProblemsSayWhat(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	if p := w.problem(all, "POST", "/v1/agents", map[string]any{"goal": 7}, 400); p.Kind != "invalid" ||
-		len(p.Errors) == 0 {
+		len(p.Errors) == 0 || p.Hint != client.SeeDocs {
 		t.Errorf("got %+v", p)
 	}
 	for _, goal := range []string{"\xff", `\ud800`} {

@@ -76,6 +76,9 @@ var problems = sync.OnceFunc(func() {
 				http.StatusBadRequest,
 			), home.KindInvalid.String()
 		}
+		if p.Kind == home.KindInvalid.String() {
+			p.Hint = client.SeeDocs
+		}
 		p.Type, p.Exit = "urn:perdure:problem:"+p.Kind, home.KindNamed(p.Kind).Exit()
 		return p
 	}
