@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,33 @@ func (s *Server) Kill() {
 		_ = s.hold.Close()
 		s.cmd = nil
 	}
+}
+
+// Stop has the server stop in order.
+func (s *Server) Stop() error {
+	_ = s.hold.Close()
+	err := s.cmd.Wait()
+	s.cmd = nil
+	return err
+}
+
+// Flip changes a bit of what a server that does not run keeps of a message: the newest in the stream with such data.
+func (s *Server) Flip(stream string, data []byte) error {
+	files, err := filepath.Glob(filepath.Join(s.set.Dir, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Backward(files) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if at := bytes.LastIndex(b, data); at >= 0 {
+			b[at+len(data)/2] ^= 1
+			return os.WriteFile(file, b, 0o600)
+		}
+	}
+	return fmt.Errorf("stream %s has no such message", stream)
 }
 
 // Running reports whether it runs.

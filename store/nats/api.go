@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -59,6 +61,15 @@ func (s *Store) api(ctx context.Context, verb, stream string, in, out any) error
 			return err
 		}
 	}
+	m, err := s.send(ctx, &client.Msg{Subject: s.verb(verb, stream), Data: body})
+	if err != nil {
+		return err
+	}
+	return jsonOf(m, out)
+}
+
+// verb is the subject of a request of the API.
+func (s *Store) verb(verb, stream string) string {
 	subject := "$JS.API." + verb
 	if s.name.domain != "" {
 		subject = "$JS." + s.name.domain + ".API." + verb
@@ -66,11 +77,7 @@ func (s *Store) api(ctx context.Context, verb, stream string, in, out any) error
 	if stream != "" {
 		subject += "." + stream
 	}
-	m, err := s.send(ctx, &client.Msg{Subject: subject, Data: body})
-	if err != nil {
-		return err
-	}
-	return jsonOf(m, out)
+	return subject
 }
 
 // message is one of a stream.
@@ -180,9 +187,11 @@ func (s *Store) purge(ctx context.Context, stream, subject string, before uint64
 type streamInfo struct {
 	Config  streamConfig `json:"config"`
 	Created time.Time    `json:"created"`
-	Now     time.Time    `json:"ts"` // by the clock of the server
+	Now     time.Time    `json:"ts"`    // by the clock of the server
+	Total   int          `json:"total"` // of subjects, of which State has a part
 	State   struct {
 		Messages uint64            `json:"messages"`
+		Named    int               `json:"num_subjects"`
 		FirstSeq uint64            `json:"first_seq"`
 		LastSeq  uint64            `json:"last_seq"`
 		Subjects map[string]uint64 `json:"subjects"`
@@ -222,11 +231,41 @@ func (s *Store) info(ctx context.Context, stream string) (out *streamInfo, err e
 	return out, err
 }
 
-// lastOf is the number of the last message of a stream, as its leader has it; zero: there is none.
+// subjects are those that a filter selects of the ones on which a stream has messages.
+func (s *Store) subjects(ctx context.Context, stream, filter string) ([]string, error) {
+	out := map[string]uint64{}
+	for from := 0; ; {
+		var info streamInfo
+		err := s.try(ctx, func(ctx context.Context) error {
+			info = streamInfo{}
+			in := map[string]any{"subjects_filter": filter, "offset": from}
+			return s.api(ctx, "STREAM.INFO", stream, in, &info)
+		})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, info.State.Subjects)
+		if from += len(info.State.Subjects); len(info.State.Subjects) == 0 || from >= info.Total {
+			return slices.Sorted(maps.Keys(out)), nil
+		}
+	}
+}
+
+// lastOf is the number of the last message of a stream that its leader can read; zero: there is none.
 func (s *Store) lastOf(ctx context.Context, stream, subjects string) (uint64, error) {
 	m, err := s.get(ctx, stream, query{Last: ">"})
 	if err == nil && m == nil { // there is none, or the last was taken out
 		m, err = s.get(ctx, stream, query{Last: subjects})
+	}
+	if err == nil && m == nil { // or it cannot be read
+		var info *streamInfo
+		if info, err = s.info(ctx, stream); err != nil {
+			return 0, err
+		}
+		is := &info.State
+		for at := is.LastSeq; m == nil && err == nil && is.Messages > 0 && at >= is.FirstSeq; at-- {
+			m, err = s.get(ctx, stream, query{Seq: at})
+		}
 	}
 	if err != nil || m == nil {
 		return 0, err

@@ -66,7 +66,7 @@ func (s *Store) mark(ctx context.Context, id perdure.AgentID, f func(r *record) 
 	guess, guessed := s.claims.get(id)
 	for {
 		if !guessed {
-			m, err := s.get(ctx, s.streams.claim, query{Last: s.streams.claims(id)})
+			m, err := s.indexed(ctx, s.streams.claim, s.streams.claims(id))
 			if err != nil {
 				return err
 			}

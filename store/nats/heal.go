@@ -44,7 +44,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	if err != nil {
 		return out, err
 	}
-	if found.last == 0 && found.vouched == 0 && len(aside) == 0 {
+	if found.last == 0 && found.faults == 0 && found.vouched == 0 && len(aside) == 0 {
 		return out, perdure.ErrNotFound
 	}
 	if len(good) == 0 {
@@ -69,7 +69,11 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		if err := s.commit(ctx, id, gone); err != nil {
 			return out, err
 		}
-		if _, err := s.store(ctx, s.streams.lists(id), nil, anything); err != nil {
+		_, err := s.indexed(ctx, s.streams.list, s.streams.lists(id))
+		if err == nil {
+			_, err = s.store(ctx, s.streams.lists(id), nil, anything)
+		}
+		if err != nil {
 			return out, err
 		}
 		return out, s.clear(ctx, id, gone.seq, 1)
@@ -87,7 +91,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 type salvaged struct {
 	entries []*perdure.Entry
 	faults  int
-	last    uint64 // its last message, whatever is in it; zero: there is none
+	last    uint64 // its last message, whatever is in it; zero: there is none, or it cannot be read
 	vouched uint64 // the last of which a claim or a listing knows; zero: there is none
 	count   int64  // how many entries the last that can be read says there are
 	short   bool   // its end is lost
@@ -119,13 +123,20 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 	if err != nil {
 		return out, err
 	}
-	m, err := s.get(ctx, s.streams.log, query{Last: s.streams.logs(id)})
+	m, err := s.last(ctx, s.streams.log, s.streams.logs(id))
+	rotten := errors.Is(err, errRotten)
+	if rotten {
+		out.faults++
+		m, err = s.legibleEnd(ctx, id)
+	}
 	if err != nil || m == nil {
-		out.short = out.vouched > 0
+		out.short = rotten || out.vouched > 0
 		return out, err
 	}
-	out.last = m.Seq
-	first := uint64(1)
+	first, end := uint64(1), m.Seq
+	if !rotten { // else the server takes what is written next for the first
+		out.last = end
+	}
 	if tip, err := decodeCommit(id, m.Seq, m.Data); err == nil {
 		first, out.depth = tip.root(), tip.depth
 		if tip.gone() {
@@ -133,7 +144,7 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 		}
 	}
 	var last *commit
-	for m, err := range s.between(ctx, s.streams.logs(id), first, out.last) {
+	for m, err := range s.between(ctx, s.streams.logs(id), first, end) {
 		if err != nil {
 			return out, err
 		}
@@ -152,7 +163,7 @@ func (s *Store) salvage(ctx context.Context, id perdure.AgentID) (out salvaged, 
 		s.legible(ctx, id, c, &out)
 		last, out.count = c, c.count
 	}
-	out.short = last == nil || last.seq != out.last || out.vouched > out.last
+	out.short = rotten || last == nil || last.seq != end || out.vouched > end
 	if out.short || last.count != int64(len(out.entries)) {
 		out.faults++
 	}
@@ -251,6 +262,9 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 		err = s.index.sync(ctx)
 	}
 	if err == nil {
+		err = s.unread(ctx, out)
+	}
+	if err == nil {
 		s.index.mu.Lock()
 		s.lists.mu.Lock()
 		lost := func(id perdure.AgentID, at uint64) {
@@ -277,16 +291,11 @@ func (s *Store) Ailing(ctx context.Context) (map[perdure.AgentID]perdure.Ailment
 
 // asides adds the agents of which something lies aside.
 func (s *Store) asides(ctx context.Context, out map[perdure.AgentID]perdure.Ailment) error {
-	var info streamInfo
-	err := s.try(ctx, func(ctx context.Context) error {
-		info = streamInfo{}
-		in := map[string]any{"subjects_filter": s.streams.prefix + "aside.*"}
-		return s.api(ctx, "STREAM.INFO", s.streams.row, in, &info)
-	})
+	all, err := s.subjects(ctx, s.streams.row, s.streams.prefix+"aside.*")
 	if err != nil {
 		return err
 	}
-	for subject := range info.State.Subjects {
+	for _, subject := range all {
 		id, ok := agentOf(subject)
 		if !ok {
 			continue

@@ -122,6 +122,14 @@ func listingOf(id perdure.AgentID, b []byte) (l placed, good bool) {
 	return l, json.Unmarshal(b, &l) == nil && l.Agent == id
 }
 
+// known is the listing of an agent, as far as it was read.
+func (x *listIndex) known(id perdure.AgentID) (l placed, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l, ok = x.all[id]
+	return l, ok
+}
+
 // born lists an agent that was just made. Nobody waits for it: an agent that is not listed is read.
 func (s *Store) born(id perdure.AgentID, c *commit, first *perdure.Entry) {
 	b, err := json.Marshal(placedAt(c, []perdure.Hash{first.Name}, first.Newborn()))
@@ -168,7 +176,7 @@ func (s *Store) list(ctx context.Context, heads []perdure.Hash, l perdure.Listin
 		if err != nil {
 			return err
 		}
-		m, err := s.get(ctx, s.streams.list, query{Last: s.streams.lists(l.Agent)})
+		m, err := s.indexed(ctx, s.streams.list, s.streams.lists(l.Agent))
 		if err != nil {
 			return err
 		}

@@ -77,11 +77,7 @@ func (s *Store) batch(ctx context.Context, subject string, from uint64) (out []*
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	verb := "$JS.API.DIRECT.GET."
-	if s.name.domain != "" {
-		verb = "$JS." + s.name.domain + ".API.DIRECT.GET."
-	}
-	if err := s.conn.PublishRequest(verb+s.streams.log, inbox, body); err != nil {
+	if err := s.conn.PublishRequest(s.verb("DIRECT.GET", s.streams.log), inbox, body); err != nil {
 		return nil, err
 	}
 	for {

@@ -23,6 +23,12 @@ const (
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	err := s.writable(ctx)
 	if err == nil {
+		err = s.restock(ctx, s.streams.list, s.streams.prefix+"list.*")
+	}
+	if err == nil {
+		err = s.restock(ctx, s.streams.claim, s.streams.prefix+"claim.*")
+	}
+	if err == nil {
 		err = s.index.sync(ctx)
 	}
 	if err != nil {

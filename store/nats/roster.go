@@ -62,6 +62,9 @@ func (s *Store) present(ctx context.Context, p *presence) error {
 		err = s.writable(ctx)
 	}
 	if err == nil {
+		_, err = s.indexed(ctx, s.streams.claim, s.streams.roster(p.Node))
+	}
+	if err == nil {
 		_, err = s.store(ctx, s.streams.roster(p.Node), b, anything)
 	}
 	return err

@@ -46,13 +46,19 @@ func (t *states) set(id perdure.AgentID, c *commit) {
 	t.at[id] = &kept
 }
 
+// errEnd says that the servers have the last message of an agent and cannot read it.
+var errEnd = fmt.Errorf("%w (its last)", errLost)
+
 // errBehind says that a server has not come as far as it, or another, already was.
 var errBehind = fmt.Errorf("%w: it lags behind", errNoAnswer)
 
 // tip is the last commit of an agent, as the leader has it; nil: it has none. Its entries are in it.
 func (s *Store) tip(ctx context.Context, id perdure.AgentID) (c *commit, err error) {
 	err = s.try(ctx, func(ctx context.Context) error {
-		m, err := s.get(ctx, s.streams.log, query{Last: s.streams.logs(id)})
+		m, err := s.last(ctx, s.streams.log, s.streams.logs(id))
+		if errors.Is(err, errRotten) {
+			return errEnd
+		}
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,180 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/natstest"
+)
+
+// rot changes a bit of the last message on each subject, or of that at a place, where the server keeps it.
+func rot(t *testing.T, server *natstest.Server, s *Store, stream string, at uint64, subjects ...string) {
+	t.Helper()
+	var all []*message
+	for _, subject := range subjects {
+		q := query{Last: subject}
+		if at > 0 {
+			q = query{Seq: at}
+		}
+		m, err := s.get(t.Context(), stream, q)
+		if err != nil || m == nil {
+			t.Fatalf("message on %s: %v, %v", subject, m, err)
+		}
+		all = append(all, m)
+	}
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if err := server.Flip(stream, m.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.Begin(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestABitThatFlipsInTheMiddleIsHealed flips a bit of a message in the middle of a memory.
+func TestABitThatFlipsInTheMiddleIsHealed(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("middle"), Options{Patience: patient})
+	enginetest.Heals(t, s, func(id perdure.AgentID) error {
+		rot(t, server, s, s.streams.log, places(t, s, id)[3], s.streams.logs(id))
+		return nil
+	}, errLost)
+}
+
+// TestABitThatFlipsAtTheEndIsHealed flips a bit of the last message of a memory, also where that is the last in the
+// log. Each has a server of its own: where the last in the log is damaged, a server that starts drops all that comes
+// after the first that is.
+func TestABitThatFlipsAtTheEndIsHealed(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		t.Run(fmt.Sprint(last), func(t *testing.T) {
+			t.Parallel()
+			server := natstest.Start(t)
+			s := open(t, server.URL("end"), Options{Patience: patient})
+			enginetest.HealsTheEnd(t, s, func(id perdure.AgentID) error {
+				if !last {
+					enginetest.NewWriter(t, s)
+				}
+				rot(t, server, s, s.streams.log, 0, s.streams.logs(id))
+				s.states.forget(id) // as where no process is left that saw it
+				return nil
+			})
+		})
+	}
+}
+
+// TestAnEndThatCannotBeReadIsNoticed flips bits of the last messages of most agents, which nobody has released or
+// listed: they are not taken for agents that are not there, and the others are found.
+func TestAnEndThatCannotBeReadIsNoticed(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("noticed"), Options{Patience: patient})
+	var writers []*enginetest.Writer
+	var older [][]*perdure.Entry // as a copy has it that was made earlier
+	var rotten []string
+	for i := range 6 {
+		w, good := enginetest.Grown(t, s)
+		writers, older = append(writers, w), append(older, good[:3])
+		if i > 0 {
+			rotten = append(rotten, s.streams.logs(w.Agent.ID()))
+		}
+	}
+	rot(t, server, s, s.streams.log, 0, rotten...)
+	other := open(t, server.URL("noticed"), Options{Patience: patient})
+	n := 0
+	for _, err := range other.Due(t.Context(), time.Now().Add(perdure.MaxLease)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d agents are due, want the one that can be read", n)
+	}
+	ill, err := other.Ailing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range writers {
+		heads, err := other.Heads(t.Context(), w.Agent.ID())
+		if sick := ill[w.Agent.ID()].Reason != nil; sick != (i > 0) || errors.Is(err, errLost) != sick {
+			t.Errorf("agent %d: it ails: %t; heads: %v, %v", i, sick, heads, err)
+		}
+		if err := other.Put(t.Context(), w.Agent.ID(), older[i]...); i > 0 && !errors.Is(err, errLost) {
+			t.Errorf("agent %d: put where the last message cannot be read: %v", i, err)
+		}
+	}
+}
+
+// TestAnIndexThatRotsIsMadeAnew flips bits of the listing and of the claim of an agent: nothing more is written there,
+// which would hold up the server for minutes, the other agents go on, and Reindex makes both anew: leases of others
+// stay, and fences grow.
+func TestAnIndexThatRotsIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("index"), Options{Patience: patient})
+	writers := enginetest.NewWriters(t, s, 3)
+	claims := map[perdure.AgentID]perdure.Claim{}
+	for _, w := range writers {
+		c, err := s.Claim(t.Context(), w.Agent.ID(), w.Key(), perdure.MaxLease)
+		if err == nil {
+			err = s.Index(t.Context(), w.Agent.Heads(), w.Agent.Listing(time.Now()))
+		}
+		if err == nil {
+			err = s.Enroll(t.Context(), w.Key(), []byte("{}"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims[c.Agent] = c
+	}
+	w, well := writers[1], writers[2]
+	id := w.Agent.ID()
+	rot(t, server, s, s.streams.list, 0, s.streams.lists(id))
+	rot(t, server, s, s.streams.claim, 0, s.streams.claims(id), s.streams.roster(w.Key()))
+	s = open(t, server.URL("index"), Options{Patience: patient})
+	l := w.Agent.Listing(time.Now())
+	l.Name = "other"
+	for what, err := range map[string]error{
+		"index":  s.Index(t.Context(), w.Agent.Heads(), l),
+		"renew":  s.Renew(t.Context(), claims[id], perdure.MaxLease),
+		"enroll": s.Enroll(t.Context(), w.Key(), []byte("{}")),
+	} {
+		var hint *perdure.Hint
+		if !errors.Is(err, errRotten) || !errors.As(err, &hint) {
+			t.Errorf("%s: %v, want that it cannot be read and what to do", what, err)
+		}
+	}
+	if err := s.Renew(t.Context(), claims[well.Agent.ID()], perdure.MaxLease); err != nil {
+		t.Errorf("renew the claim of another agent: %v", err)
+	}
+	if err := s.Reindex(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
+	if err != nil || c.Fence <= claims[id].Fence {
+		t.Errorf("claim once it is made anew: %+v, %v, want a fence above %d", c, err, claims[id].Fence)
+	}
+	if err := s.Renew(t.Context(), claims[well.Agent.ID()], perdure.MaxLease); err != nil {
+		t.Errorf("renew the claim of another agent, which was kept: %v", err)
+	}
+	if err := s.Enroll(t.Context(), w.Key(), []byte("{}")); err != nil {
+		t.Error(err)
+	}
+	if err := s.Index(t.Context(), w.Agent.Heads(), l); err != nil {
+		t.Error(err)
+	}
+	for l, err := range s.List(t.Context(), perdure.Filter{}) {
+		if err != nil || l.Agent == id && l.Name != "other" {
+			t.Errorf("list: %+v, %v", l, err)
+		}
+	}
+}
