@@ -15,7 +15,7 @@ var errRotten = errors.New("the server has a message that it cannot read any mor
 
 // errIndex is errRotten of an index. The server must not be asked to store another message there: it keeps one per
 // subject, and takes minutes over removing one that it cannot read.
-var errIndex = perdure.WithHint(fmt.Errorf("in an index of the store, %w", errRotten), "perdure doctor --reindex")
+var errIndex = fmt.Errorf("%w, in an index: stop the nodes, and run `perdure doctor --reindex`", errRotten)
 
 // last reads the last message on a subject from the leader; nil: there is none. A server says the same of one that it
 // has and cannot read, for which last returns errRotten: a message written there as the first would take its place.
@@ -122,7 +122,7 @@ func (s *Store) restock(ctx context.Context, stream, subjects string) error {
 			}
 		}
 	}
-	return perdure.WithHint(errIndex.(*perdure.Hint).Err, "stop the nodes, then perdure doctor --reindex")
+	return errIndex
 }
 
 // legibles are the messages of an index of agents that can be read, by their subjects, and the subjects of those that
