@@ -89,6 +89,11 @@ func (d *Doctor) inside(ctx context.Context, s perdure.Store, in *contents) erro
 
 // reindex rebuilds every index of the store, where that is asked for.
 func (d *Doctor) reindex(ctx context.Context, s perdure.Store) {
+	if x, ok := s.(interface{ Sound(context.Context) error }); ok && !d.Reindex {
+		if err := x.Sound(ctx); err != nil && ctx.Err() == nil {
+			d.say("index", Unwell, "stop the nodes, then perdure doctor --reindex", "%v", err)
+		}
+	}
 	r, ok := s.(reindexer)
 	if !ok || !d.Reindex {
 		return

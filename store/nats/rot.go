@@ -95,6 +95,41 @@ func (s *Store) unread(ctx context.Context, out map[perdure.AgentID]perdure.Ailm
 	return nil
 }
 
+// Sound says whether the servers can read all that they keep of the indexes: of what nobody who follows them was sent,
+// each is looked at.
+func (s *Store) Sound(ctx context.Context) error {
+	err := s.lists.sync(ctx)
+	if err == nil {
+		err = s.index.sync(ctx)
+	}
+	known := map[string]bool{}
+	s.index.mu.Lock()
+	s.lists.mu.Lock()
+	for id := range s.lists.all {
+		known[s.streams.lists(id)] = true
+	}
+	for id, l := range s.index.all {
+		known[s.streams.claims(id)] = l.claim.Fence > 0
+	}
+	for node := range s.index.roster {
+		known[s.streams.roster(node)] = true
+	}
+	s.lists.mu.Unlock()
+	s.index.mu.Unlock()
+	for _, x := range [][2]string{{s.streams.list, "list.*"}, {s.streams.claim, "claim.*"}} {
+		var all []string
+		if err == nil {
+			all, err = s.subjects(ctx, x[0], s.streams.prefix+x[1])
+		}
+		for _, subject := range all {
+			if err == nil && !known[subject] {
+				_, err = s.indexed(ctx, x[0], subject)
+			}
+		}
+	}
+	return err
+}
+
 // restocks is how often it is tried to empty an index while others write to it.
 const restocks = 8
 

@@ -144,6 +144,7 @@ func TestAnIndexThatRotsIsMadeAnew(t *testing.T) {
 	l := w.Agent.Listing(time.Now())
 	l.Name = "other"
 	for what, err := range map[string]error{
+		"look":   s.Sound(t.Context()),
 		"index":  s.Index(t.Context(), w.Agent.Heads(), l),
 		"renew":  s.Renew(t.Context(), claims[id], perdure.MaxLease),
 		"enroll": s.Enroll(t.Context(), w.Key(), []byte("{}")),
@@ -157,6 +158,9 @@ func TestAnIndexThatRotsIsMadeAnew(t *testing.T) {
 	}
 	if err := s.Reindex(t.Context(), nil); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Sound(t.Context()); err != nil {
+		t.Errorf("once it is made anew: %v", err)
 	}
 	c, err := s.Claim(t.Context(), id, w.Key(), perdure.MaxLease)
 	if err != nil || c.Fence <= claims[id].Fence {
