@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/files"
 )
 
@@ -85,7 +86,7 @@ func (h *Home) parts() []part {
 		filepath.Join(h.Dir, TrustFile+".lock"), h.attendFile())
 	add(keeps, database(filepath.Join(h.Dir, witnessFile))...)
 	add(keeps, database(filepath.Join(h.Dir, requestsFile))...)
-	add(keeps, append(database(h.indexFile()), h.useFile())...)
+	add(keeps, append(database(h.indexFile()), h.useFile(), h.indexFile()+workspace.LockMark)...)
 	add(keeps, database(filepath.Join(h.Dir, dealingsFile))...)
 	add(keeps, filepath.Join(h.Dir, sessionsDir), filepath.Join(h.Dir, spoolDir), filepath.Join(h.Dir, looksDir))
 	store := h.File

@@ -71,13 +71,17 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 func remembered(w *workspace.Workspace, role string) func(context.Context, *home.Visitor) (*workspace.Reader, error) {
 	var mu sync.Mutex
 	var r *workspace.Reader
-	return func(ctx context.Context, _ *home.Visitor) (_ *workspace.Reader, err error) {
+	return func(ctx context.Context, _ *home.Visitor) (*workspace.Reader, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if r == nil || !r.Begun() { // another process may have begun it meanwhile
-			r, err = w.As(ctx, role)
+		if r != nil {
+			return r, nil
 		}
-		return r, err
+		as, err := w.As(ctx, role)
+		if err == nil && as.Begun() { // else it is this call's alone: another process may begin the role meanwhile
+			r = as
+		}
+		return as, err
 	}
 }
 

@@ -1,6 +1,10 @@
 package workspace
 
-import "context"
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+)
 
 // Holds reports whether the index has a word, as text and as a token.
 func (ix *Index) Holds(ctx context.Context, word string) (text, token bool) {
@@ -17,3 +21,6 @@ func (ix *Index) Holds(ctx context.Context, word string) (text, token bool) {
 
 // Grow has the index look for words as one does that is large, where so many texts are many.
 func (ix *Index) Grow(many int64) { ix.large, ix.broad = 0, many }
+
+// RoleGenesis is how a role begins.
+func RoleGenesis(w *Workspace, role string) perdure.Genesis { return w.roleGenesis(role) }

@@ -19,6 +19,9 @@ import (
 // IndexFile is the file of a home that an index is in.
 const IndexFile = "search.db"
 
+// LockMark is what the name of the file has after that of the index whose lock the process has that begins a role.
+const LockMark = "-role"
+
 // Index is what is derived from the memories of a store: which versions of documents are current, their links and
 // titles, and the words of all texts. It is brought up to date by Follow, which reads only what is new, and may be
 // thrown away at any time. Several processes may share one.

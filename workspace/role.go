@@ -57,7 +57,14 @@ func (w *Workspace) roleAgent(ctx context.Context, role string) (*perdure.Agent,
 	case len(passed) == 0 && w.Looks:
 		return nil, nil, w.noRole(ctx, role)
 	case len(passed) == 0:
-		return w.expect(ctx, w.roleGenesis(role))
+		a, u, err := w.expect(ctx, w.roleGenesis(role))
+		if err == nil && u == nil { // another process began it meanwhile; it may have been another one's before
+			if err = w.Index.Follow(ctx, w.Store, nil); err == nil {
+				own, _, err = w.rolesCalled(ctx, role)
+			}
+			a = cmp.Or(own, a)
+		}
+		return a, u, err
 	case len(passed) > 1:
 		return nil, nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("%d homes passed on a memory of this role: %s",
 			len(passed), idsOf(passed))), "end those that nobody is to use here: perdure end ID; or name another role")
@@ -86,7 +93,8 @@ func (w *Workspace) noRole(ctx context.Context, role string) error {
 		begin+"; perdure ls --kind "+roleKind+" lists all")
 }
 
-// rolesCalled are the agents that began as a role of a name, and count: the one of this key, and those of others.
+// rolesCalled are the agents that began as a role of a name, and count: the one of this key, and those of others. Of
+// two of this key one ended before anything was in it: see bear.
 func (w *Workspace) rolesCalled(ctx context.Context, role string) (own *perdure.Agent, passed []*perdure.Agent,
 	err error) {
 	found, err := w.Index.called(ctx, role)
@@ -103,7 +111,7 @@ func (w *Workspace) rolesCalled(ctx context.Context, role string) (own *perdure.
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case is && mine && own == nil:
+		case is && mine && (own == nil || own.Fold().Ended != nil && a.Fold().Ended == nil):
 			own = a
 		case is && !mine && a.Fold().Ended == nil:
 			passed = append(passed, a)

@@ -3,10 +3,13 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // unborn is an agent that is there for documents, and begins with the first of them: what is refused leaves nothing
@@ -47,7 +50,12 @@ func (r *Reader) ready(ctx context.Context, s *shelf, all ...perdure.Writing) (m
 				return made, err
 			}
 		}
-		if err := r.bear(ctx, u); err != nil {
+		err := r.bear(ctx, u)
+		var other taken
+		if errors.As(err, &other) && r.Workspace.Scope == "" { // nobody asked for another scope than the role's
+			return true, r.become(ctx, other.role)
+		}
+		if err != nil {
 			return made, err
 		}
 		made = true
@@ -67,9 +75,31 @@ func (r *Reader) Begin(ctx context.Context) error {
 	return err
 }
 
-// bear creates an agent that sleeps for life, and lists it. Another process may begin the same role in another scope
-// meanwhile: the one that arrived first is the role, for everybody, and the other one ends before anything is in it.
-func (w *Workspace) bear(ctx context.Context, u *unborn) error {
+// become goes on as the role that another process began meanwhile.
+func (r *Reader) become(ctx context.Context, role *perdure.Agent) error {
+	as, err := r.For(ctx, role)
+	if err != nil {
+		return err
+	}
+	as.by, as.key, as.still = r.by, r.key, r.still
+	if r.loaded != nil {
+		as.loaded = role
+	}
+	*r = *as
+	return r.follow(ctx)
+}
+
+// bear creates an agent that sleeps for life, and lists it. Processes of one home begin roles one after the other.
+// Where several homes share a store, another may begin the same role in another scope meanwhile: the one that arrived
+// first is the role, and the other one ends before anything is in it.
+func (w *Workspace) bear(ctx context.Context, u *unborn) (err error) {
+	if u.genesis.Intent.Kind == roleKind {
+		done, err := w.Index.alone(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
 	if err := w.vacant(ctx, u); err != nil {
 		return err
 	}
@@ -93,7 +123,10 @@ func (w *Workspace) bear(ctx context.Context, u *unborn) error {
 }
 
 // taken says that another agent of this key is a role already.
-type taken struct{ error }
+type taken struct {
+	error
+	role *perdure.Agent
+}
 
 func (t taken) Unwrap() error { return t.error }
 
@@ -108,9 +141,40 @@ func (w *Workspace) vacant(ctx context.Context, u *unborn) error {
 	}
 	own, _, err := w.rolesCalled(ctx, role)
 	if err == nil && own != nil && own.ID() != u.agent.ID() {
-		err = taken{otherScope(role, own, u.genesis.Charter.Scope)}
+		err = taken{otherScope(role, own, u.genesis.Charter.Scope), own}
 	}
 	return err
+}
+
+const (
+	// aloneTries is how often the lock of who begins a role is tried, with a moment between: each has it for less.
+	aloneTries = 500
+	aloneWait  = 10 * time.Millisecond
+)
+
+// alone waits until no other process that uses the index begins a role.
+func (ix *Index) alone(ctx context.Context) (done func(), err error) {
+	if ix.path == "" {
+		return func() {}, nil
+	}
+	for range aloneTries {
+		var f *os.File
+		if f, err = disk.OpenLocked(ix.path + LockMark); err == nil {
+			return func() {
+				_ = os.Remove(f.Name()) // not everywhere can an open file be removed; without its lock it is nothing
+				_ = f.Close()
+			}, nil
+		}
+		if !errors.Is(err, disk.ErrLocked) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(aloneWait):
+		}
+	}
+	return nil, fmt.Errorf("wait for who begins another role: %w", err)
 }
 
 // self is the agent of the role.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -138,18 +140,39 @@ func TestARoleBeginsWithWhatItWrites(t *testing.T) {
 	}
 }
 
-// TestARoleThatBeganElsewhereIsRefusedAtOnce has another process begin a role, in another scope, after a reader was
-// made for it: what the reader writes then is refused once, and says where the role is.
-func TestARoleThatBeganElsewhereIsRefusedAtOnce(t *testing.T) {
+// other is a workspace of the same store and key, in another home, whose roles belong to a scope.
+func (w *world) other(scope string) *workspace.Workspace {
+	w.t.Helper()
+	ix, err := workspace.OpenIndex(w.t.Context(), filepath.Join(w.t.TempDir(), workspace.IndexFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = ix.Close() })
+	return &workspace.Workspace{Store: w.Store, Node: w.Node, Index: ix, Allow: w.Allow, Scope: scope}
+}
+
+// note writes a private note as a role.
+func note(t *testing.T, w *workspace.Workspace, role, name string) error {
+	t.Helper()
+	r, err := w.As(t.Context(), role)
+	if err == nil {
+		_, err = r.Write(t.Context(), workspace.Draft{Path: "agents/" + role + "/" + name, Text: name})
+	}
+	return err
+}
+
+// TestARoleThatBeganElsewhereIsTheRole has another process begin a role, in another scope, after a reader was made for
+// it. Who named a scope is refused once, and told where the role is; who named none goes on as the role.
+func TestARoleThatBeganElsewhereIsTheRole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stores["sqlite"](t))
-	late := w.as("coder")
-	other := &workspace.Workspace{Store: w.Store, Node: w.Node, Index: w.Index, Allow: w.Allow, Scope: "acme"}
-	first, err := other.As(t.Context(), "coder")
+	scoped := w.other("home")
+	late, err := scoped.As(t.Context(), "coder")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.Write(t.Context(), workspace.Draft{Path: "notes/x.md", Text: "x"}); err != nil {
+	later := w.as("coder").SpokenBy("a client")
+	if err := note(t, w.other("acme"), "coder", "x.md"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = late.Write(t.Context(), workspace.Draft{Path: "notes/y.md", Text: "y"})
@@ -158,6 +181,15 @@ func TestARoleThatBeganElsewhereIsRefusedAtOnce(t *testing.T) {
 	}
 	if late.Begun() || !w.as("coder").Begun() {
 		t.Error("who has begun is not told from who has not")
+	}
+	d := w.write(later, workspace.Draft{Path: "agents/coder/z.md", Text: "z"})
+	if !later.Begun() || later.Scope() != "acme" || d.By != "a client" {
+		t.Errorf("it goes on in scope %s as %s, want acme as a client", later.Scope(), d.By)
+	}
+	w.read(w.as("coder"), "agents/coder/x.md")
+	w.read(w.as("coder"), "agents/coder/z.md")
+	if n := w.agents(); n != 1 {
+		t.Errorf("there are %d agents, want the role", n)
 	}
 }
 
@@ -176,37 +208,117 @@ func (s *interrupting) Append(ctx context.Context, id perdure.AgentID, heads []p
 	return s.Store.Append(ctx, id, heads, entries...)
 }
 
-// TestOneOfTwoWhoBeginARoleAtOnceIsTheRole has two processes look for a role, find none, and begin it in two scopes:
-// the one that came first is the role, and the other is told before it has written anything.
+// TestOneOfTwoWhoBeginARoleAtOnceIsTheRole has another home that shares the store begin a role in another scope while
+// this one does: the one that came first is the role, and the other is told, or goes on as it, before anything is
+// written.
 func TestOneOfTwoWhoBeginARoleAtOnceIsTheRole(t *testing.T) {
+	for _, scope := range []string{"home", ""} {
+		t.Run("scope "+scope, func(t *testing.T) {
+			t.Parallel()
+			s := &interrupting{Store: stores["sqlite"](t).(*sqlite.Store)}
+			w := newWorld(t, s)
+			s.first = func() {
+				if err := note(t, w.other("acme"), "coder", "x.md"); err != nil {
+					t.Error(err)
+				}
+			}
+			err := note(t, w.other(scope), "coder", "y.md")
+			if scope != "" && (err == nil || !strings.Contains(err.Error(), "belongs to scope acme")) {
+				t.Errorf("the second got %v, want that the role belongs elsewhere", err)
+			}
+			if scope == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.read(w.as("coder"), "agents/coder/y.md")
+			}
+			w.read(w.as("coder"), "agents/coder/x.md")
+			if w.as("coder").Scope() != "acme" {
+				t.Error("the second is the role")
+			}
+			open := 0
+			for l, err := range s.List(t.Context(), perdure.Filter{Kind: "role"}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if l.State != phase.Terminated {
+					open++
+				}
+			}
+			if open != 1 {
+				t.Errorf("%d memories of the role go on, want one", open)
+			}
+			// a store that gets the one that ended first knows the role, too
+			to := worldOf(t, new(perdure.MemStore), w.key, "")
+			copyEnded(t, s, to.store)
+			copyAll(t, s, to.store)
+			to.read(to.as("coder"), "agents/coder/x.md")
+		})
+	}
+}
+
+// copyEnded copies the agents that have ended.
+func copyEnded(t *testing.T, from *interrupting, to perdure.Store) {
+	t.Helper()
+	for l, err := range from.List(t.Context(), perdure.Filter{States: []phase.State{phase.Terminated}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*perdure.Entry
+		for e, err := range perdure.Memory(t.Context(), from, l.Agent) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, e)
+		}
+		if err := to.Put(t.Context(), l.Agent, all...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWhoFindsARoleBegunIsNotTheLoser has a role begin between the look for it and the making of it: in the scope that
+// is asked for, but after another.
+func TestWhoFindsARoleBegunIsNotTheLoser(t *testing.T) {
 	t.Parallel()
 	s := &interrupting{Store: stores["sqlite"](t).(*sqlite.Store)}
 	w := newWorld(t, s)
-	s.first = func() {
-		other := &workspace.Workspace{Store: s, Node: w.Node, Index: w.Index, Allow: w.Allow, Scope: "acme"}
-		first, err := other.As(t.Context(), "coder")
-		if err != nil {
-			t.Fatal(err)
+	missing := &vanishing{interrupting: s, first: func() {
+		if err := note(t, w.other("acme"), "coder", "x.md"); err != nil {
+			t.Error(err)
 		}
-		if _, err := first.Write(t.Context(), workspace.Draft{Path: "agents/coder/notes/x.md", Text: "x"}); err != nil {
-			t.Fatal(err)
+		if _, err := w.Node.CreateAsleep(t.Context(), workspace.RoleGenesis(w.other("home"), "coder")); err != nil {
+			t.Error(err)
 		}
+	}}
+	o := w.other("home")
+	o.Node = &perdure.Node{Store: missing, Key: w.key, Trust: w.Node.Trust}
+	if _, err := o.As(t.Context(), "coder"); err == nil || !strings.Contains(err.Error(), "belongs to scope acme") {
+		t.Errorf("got %v, want that the role belongs elsewhere", err)
 	}
-	_, err := w.as("coder").Write(t.Context(), workspace.Draft{Path: "agents/coder/notes/y.md", Text: "y"})
-	if err == nil || !strings.Contains(err.Error(), "belongs to scope acme") {
-		t.Errorf("the second got %v, want that the role belongs elsewhere", err)
-	}
-	w.read(w.as("coder"), "agents/coder/notes/x.md")
-	open := 0
-	for l, err := range s.List(t.Context(), perdure.Filter{Kind: "role"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.State != phase.Terminated {
-			open++
-		}
-	}
-	if open != 1 {
-		t.Errorf("%d memories of the role go on, want one", open)
+}
+
+// vanishing is a store where something happens just before it is asked for an agent that is not there.
+type vanishing struct {
+	*interrupting
+	first func()
+}
+
+func (s *vanishing) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	s.meet(ctx, id)
+	return s.interrupting.Entries(ctx, id, after)
+}
+
+func (s *vanishing) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	s.meet(ctx, id)
+	return s.interrupting.Snapshots(ctx, id)
+}
+
+func (s *vanishing) meet(ctx context.Context, id perdure.AgentID) {
+	if _, err := s.Heads(ctx, id); s.first != nil && errors.Is(err, perdure.ErrNotFound) {
+		f := s.first
+		s.first = nil
+		f()
 	}
 }
