@@ -202,7 +202,7 @@ func (n *Node) spec(tool string) (Spec, bool) {
 	return s, ok
 }
 
-func (n *Node) parallel() int { return or(n.Parallel, 8) }
+func (n *Node) parallel() int { return max(1, or(n.Parallel, 8)) }
 
 func (n *Node) snapshotEvery() int64 { return int64(or(n.SnapshotEvery, 256)) }
 

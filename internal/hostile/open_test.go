@@ -204,6 +204,14 @@ func TestOwnDecisionUnderAnotherPolicyIsAskedAgain(t *testing.T) {
 	p.ok("import", "--ready", a.capsule(p, "mine.agent"))
 	p.run("weather", "forbid", "end")
 	p.done(0, "what this key decided before policy forbade it")
+
+	p = newPlace(t)
+	p.write("work/plain", "nothing")
+	read := perdure.Execute{Tool: "files.read", Args: have(perdure.DataOf(map[string]any{"path": "plain"}))(t)}
+	b := weather(t, p.owner).open(read, perdure.Read).open(note(t), perdure.Idempotent)
+	p.ok("import", "--ready", b.capsule(p, "mine.agent"))
+	p.run("weather", "forbid", "end")
+	p.done(0, "the same beside what policy still allows")
 }
 
 func TestStrangersAgentAsksNoAdvisor(t *testing.T) {
