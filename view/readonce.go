@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// firstBytes is how much of a memory a onceStore keeps: all of what most agents that wait have, and no more than a
-// store reads at first to yield one entry.
+// firstBytes is how much of a memory a onceStore keeps: all of what most agents that wait have, and no more than SQLite
+// reads at first to yield one entry.
 const firstBytes = 64 << 10
 
 // onceStore is a store that reads the beginning of one agent's memory once, and yields it to all who ask: first to see
@@ -58,7 +58,6 @@ func (o *onceStore) Entries(ctx context.Context, id perdure.AgentID, after perdu
 			}
 		}
 		if err != nil {
-			o.first = nil // whoever asks again finds out anew
 			yield(perdure.Item{}, err)
 			return
 		}
