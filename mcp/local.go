@@ -32,11 +32,6 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	if l.Scope != "" {
-		if err := perdure.CheckScope(l.Scope); err != nil {
-			return perdure.Invalid(err)
-		}
-	}
 	if l.Powers != nil {
 		l.Powers.Govern(l.Home)
 	}
@@ -52,7 +47,11 @@ func (l *Local) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = w.Index.Close() }() // it can be thrown away
-	w.Scope = l.Scope
+	if w.Scope = l.Scope; l.Scope != "" && workspace.CheckScope(l.Scope) != nil {
+		if _, err := w.As(ctx, l.Role); err != nil { // it may be there since before such scopes were refused
+			return err
+		}
+	}
 	server := &Server{Home: l.Home, Store: l.Store, Node: n, Typed: l.Typed, Version: l.Version, Log: l.Log,
 		Memory: remembered(w, l.Role), Running: func() error { return errors.New("it was started with --no-node") }}
 	var working sync.WaitGroup

@@ -98,8 +98,8 @@ func roleOf(path string) (role, rest string, ok bool) {
 // PrivatePath is where a role keeps something of its own.
 func PrivatePath(role, path string) string { return rolesDir + "/" + role + "/" + path }
 
-// checkNewScope refuses a scope that nobody could read or name a folder after.
-func checkNewScope(scope string) error {
+// CheckScope refuses a scope for what is to begin that nobody could read or name a folder after.
+func CheckScope(scope string) error {
 	err := perdure.CheckScope(scope)
 	for word := range strings.SplitSeq(scope, "/") {
 		if err == nil && (strings.Trim(word, ".") == "" || len(scope) > maxPart || strings.ContainsFunc(word,

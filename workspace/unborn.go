@@ -23,7 +23,7 @@ type unborn struct {
 
 // expect is the agent that a genesis begins: as it is here, else as it will be.
 func (w *Workspace) expect(ctx context.Context, g perdure.Genesis) (*perdure.Agent, *unborn, error) {
-	if err := checkNewScope(g.Charter.Scope); err != nil {
+	if err := CheckScope(g.Charter.Scope); err != nil {
 		return nil, nil, err
 	}
 	u := &unborn{genesis: g, trial: &perdure.Node{Store: new(perdure.MemStore), Key: w.Node.Key, Guard: w.Node.Guard,

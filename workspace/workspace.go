@@ -95,11 +95,6 @@ func (w *Workspace) As(ctx context.Context, role string) (*Reader, error) {
 	if err := CheckRole(role); err != nil {
 		return nil, err
 	}
-	if w.Scope != "" {
-		if err := perdure.CheckScope(w.Scope); err != nil {
-			return nil, perdure.Invalid(err)
-		}
-	}
 	a, u, err := w.roleAgent(ctx, role)
 	if err != nil {
 		return nil, fmt.Errorf("role %s: %w", role, err)
@@ -339,7 +334,7 @@ func (r *Reader) shelfFor(ctx context.Context, v Visibility) (shelf, error) {
 	}
 	if v.Scope == "" {
 		v.Scope = r.scope
-	} else if err := checkNewScope(v.Scope); err != nil {
+	} else if err := CheckScope(v.Scope); err != nil {
 		return shelf{}, err
 	}
 	if !r.agent.IsZero() && v.Tier != Public && !r.in(v.Scope) {

@@ -63,6 +63,9 @@ func clientConfig(h *homeFlag, client string, alone bool, role, scope string) (s
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
+	if err == nil && scope != "" {
+		err = workspace.CheckScope(scope)
+	}
 	if err != nil {
 		return "", err
 	}
