@@ -283,7 +283,7 @@ func (s *Server) requiring(verb string, next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		free, err := s.room(w, r, v.ID())
+		free, err := s.room(w, r, v)
 		if err != nil {
 			s.refuse(w, r, err)
 			return

@@ -56,6 +56,7 @@ type hold struct {
 	who     string
 	share   *share
 	own, of int64
+	waited  bool
 }
 
 // begin begins a request of a visitor, which has no room yet. It must be freed in the end.
@@ -78,15 +79,24 @@ func (h *hold) more(ctx context.Context, n int64) error {
 		h.own += n
 		return nil
 	}
-	if h.share.most.Acquire(ctx, n) != nil {
+	if h.acquire(ctx, h.share.most, n) != nil {
 		return errTooMuch
 	}
-	if h.b.all.Acquire(ctx, n) != nil {
+	if h.acquire(ctx, h.b.all, n) != nil {
 		h.share.most.Release(n)
 		return errTooMuch
 	}
 	h.of += n
 	return nil
+}
+
+// acquire takes room, and notes whether it waited for it.
+func (h *hold) acquire(ctx context.Context, of *semaphore.Weighted, n int64) error {
+	if of.TryAcquire(n) {
+		return nil
+	}
+	h.waited = true
+	return of.Acquire(ctx, n)
 }
 
 // free gives back what the request has.
@@ -106,8 +116,13 @@ var errTooMuch = &home.Error{
 	Err:  errors.New("too much is being sent at once; wait a second, and send large requests one after the other"),
 }
 
+var errChanged = &home.Error{
+	Kind: home.KindTooMany,
+	Err:  errors.New("what you may do here changed while this waited; send it again"),
+}
+
 // room waits for the room for what a visitor's request sends, as it says, or as it begins. Nil: it needs none.
-func (s *Server) room(w http.ResponseWriter, r *http.Request, who string) (free func(), err error) {
+func (s *Server) room(w http.ResponseWriter, r *http.Request, v *home.Visitor) (free func(), err error) {
 	n := r.ContentLength
 	if n < 0 {
 		c := http.NewResponseController(w)
@@ -126,15 +141,24 @@ func (s *Server) room(w http.ResponseWriter, r *http.Request, who string) (free 
 	ctx, cancel := context.WithTimeout(r.Context(), s.Limits.ReadStall)
 	defer cancel()
 	defer context.AfterFunc(s.live.ctx, cancel)() // a server that stops lets nobody wait
-	h := s.bodies.begin(who)
-	if err = h.more(ctx, min(n, s.Limits.Body)); err == nil { // what is longer is not read
-		_, err = s.who(r) // who waited may be nobody here any more
+	h := s.bodies.begin(v.ID())
+	if err = h.more(ctx, min(n, s.Limits.Body)); err == nil && h.waited { // what is longer is not read
+		err = s.same(r, v)
 	}
 	if err != nil {
 		h.free()
 		return nil, err
 	}
 	return sync.OnceFunc(h.free), nil
+}
+
+// same refuses who waited and is nobody here any more, or somebody who may do less: what was found out about them
+// before the wait is used after it.
+func (s *Server) same(r *http.Request, before *home.Visitor) error {
+	if v, err := s.who(r); err != nil || reflect.DeepEqual(v, before) {
+		return err
+	}
+	return errChanged
 }
 
 // joined is a body of which some was read before.
@@ -179,7 +203,7 @@ func hasBody[I any]() bool {
 // roomy lets an operation have its body once there is room for it, until it is answered.
 func (s *Server) roomy(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	free, err := s.room(w, r, visitorOf(ctx.Context()).ID())
+	free, err := s.room(w, r, visitorOf(ctx.Context()))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,16 +84,7 @@ func TestWhoWaitsForRoomIsAskedAgain(t *testing.T) {
 	}
 	other := w.token("", home.Verbs...)
 	path := "/v1/agents/" + w.agent("a").String() + "/events"
-	stalls := func(token string) net.Conn {
-		c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n{", path, token, 4<<20)
-		return c
-	}
-	slow, stuck := stalls(token), stalls(other)
+	slow, stuck := stalls(t, w, token, path), stalls(t, w, other, path)
 	defer func() { _ = stuck.Close() }()
 	requests(t, w, 2)
 	codes := map[string]chan int{token: make(chan int), other: make(chan int)}
@@ -116,6 +110,71 @@ func TestWhoWaitsForRoomIsAskedAgain(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("it waits on where the server stops")
+	}
+}
+
+// stalls sends a little of a body as long as one token may send.
+func stalls(t *testing.T, w *world, token, path string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n{", path, token, 4<<20)
+	return c
+}
+
+// Who may do less once there is room does not what they might when they began to wait.
+func TestWhoMayDoLessAfterAWaitDoesLess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *server.Server) { s.Limits.ReadStall = time.Hour })
+	token, made, err := w.home.MakeToken(home.NewToken{Name: "one", Verbs: home.Verbs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := w.agent("a")
+	path := "/v1/agents/" + id.String() + "/events"
+	send := func() int {
+		code, _, _ := w.raw(token, "POST", path, map[string]any{"name": "x", "data": strings.Repeat("x", 128<<10)})
+		return code
+	}
+	slow := stalls(t, w, token, path)
+	requests(t, w, 1)
+	code := make(chan int)
+	go func() { code <- send() }()
+	requests(t, w, 2)
+	narrow(t, w.home, made.ID)
+	_ = slow.Close()
+	if got := <-code; got != 429 {
+		t.Errorf("who had waited got %d, want that they send it again", got)
+	}
+	if got := send(); got != 403 {
+		t.Errorf("who sends it again got %d, want that they may only read", got)
+	}
+}
+
+// narrow lets who has a token only read.
+func narrow(t *testing.T, h *home.Home, id string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(h.Dir, "*", id+".json"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the file of a token: %v, %v", found, err)
+	}
+	var v map[string]any
+	b, err := os.ReadFile(found[0])
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err == nil {
+		v["verbs"] = []string{home.VerbRead}
+		b, err = json.Marshal(v)
+	}
+	if err == nil {
+		err = os.WriteFile(found[0], b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
