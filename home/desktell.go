@@ -209,7 +209,7 @@ func (d *Desk) mayAdmit(ctx context.Context, v *Visitor, a *perdure.Agent) error
 		return nil
 	}
 	return perdure.WithHint(fmt.Errorf("%w: %s %s", perdure.ErrDenied, view.Called(a), why),
-		"the owner of the home admits it there: perdure resume "+view.Callable(a))
+		"the owner of the home admits it there: perdure resume "+a.ID().Short())
 }
 
 // Grant adds to what an agent may spend.

@@ -333,9 +333,9 @@ func (r *Arrived) Text() (head string, more []string) {
 		more = append(more, "it asks for an approval: whoever only answers needs to trust nobody, but answers in the "+
 			"file with perdure approve FILE, and sends that back")
 	}
-	if name := view.Callable(a); !got.Hold.IsZero() && a.Fold().Ended == nil {
+	if id := a.ID().Short(); !got.Hold.IsZero() && a.Fold().Ended == nil { // its name may be that of one from here
 		more = append(more, "it arrived paused, and does nothing here until somebody admits it; look at it with "+
-			"perdure show "+name+", then perdure resume "+name)
+			"perdure show "+id+", then perdure resume "+id)
 	}
 	if r.Held {
 		more = append(more, "it is held: "+view.HeldText(got.Stranger))

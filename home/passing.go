@@ -114,7 +114,7 @@ func (l Local) kept(ctx context.Context, id perdure.AgentID) (string, *aside, er
 		if b := answered(a); b != nil {
 			return "", b, nil
 		}
-		why := "it waits until somebody admits it in the home where it is: perdure resume " + view.Callable(a) +
+		why := "it waits until somebody admits it in the home where it is: perdure resume " + a.ID().Short() +
 			", if the place it goes to trusts that home as an author; an answer to what it asks passes without that"
 		return why, nil, err
 	}
@@ -327,7 +327,7 @@ func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err
 		r.Held = view.HeldText(got.From.Stranger)
 	case !got.From.Hold.IsZero():
 		r.Held = "it arrived paused: " + got.Reason + "; to admit it, in the home where it arrived: perdure resume " +
-			view.Callable(got.Now)
+			got.Now.ID().Short()
 	}
 	return r, nil
 }

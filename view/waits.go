@@ -140,7 +140,8 @@ func waitsOf(a *perdure.Agent, t *perdure.Trust, me perdure.Key, now time.Time) 
 		if t.Ended(a) != nil {
 			return nil // a stranger's, and over: nothing can be said to it
 		}
-		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated, Answer: "perdure resume " + name}
+		w := Wait{Kind: WaitHeld, What: "held: " + HeldText(why), Since: f.Updated,
+			Answer: "perdure resume " + a.ID().Short()} // its name may be that of one from here
 		if f.Ended != nil {
 			w.Answer = "perdure import FILE --drop-unknown # FILE is a copy from before"
 		}
