@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func find(ctx context.Context, s perdure.Store, arg string, shows func(perdure.A
 		return id, notFound(ctx, s, arg, shows)
 	case 1:
 		// if its id is what was named, it does not matter what the index calls it
-		if one := found[0]; len(arg) < view.MinPrefix || !strings.HasPrefix(one.Agent.String(), strings.ToLower(arg)) {
+		if one := found[0]; !begins(one.Agent, arg) {
 			err = checkListed(ctx, s, one, arg)
 		}
 		return found[0].Agent, err
@@ -208,8 +209,8 @@ func missing(arg string) error {
 // errDamaged says that an agent is there and cannot be read.
 var errDamaged = errors.New("is damaged")
 
-// damaged says that an agent is there and cannot be read; nil: it is not there. Where a stranger's was found instead,
-// any whose name is lost may be meant, too.
+// damaged says that an agent is there and cannot be read; nil: it is not there. Where a stranger's was found instead by
+// its name, any whose name is lost may be meant, too.
 func damaged(ctx context.Context, s perdure.Store, arg string, strange perdure.AgentID,
 	shows func(perdure.AgentID) bool) error {
 	h, ok := s.(perdure.Healer)
@@ -224,24 +225,43 @@ func damaged(ctx context.Context, s perdure.Store, arg string, strange perdure.A
 	var why error
 	hint := "perdure doctor --repair, or import a good copy"
 	if !strange.IsZero() {
-		hint += "; " + strange.Short() + ", which a stranger calls so, is found by its id"
+		hint += "; " + strange.Short() + ", a stranger's, is found by its id"
 	}
-	for id, x := range all {
-		lost := x.Name == "" && !strange.IsZero()
-		named := x.Name == arg || len(arg) >= view.MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))
-		if id == strange || !lost && !(x.Gone && named) {
+	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b perdure.AgentID) int {
+		return perdure.Hash(a).Compare(perdure.Hash(b))
+	}) {
+		x := all[id]
+		nameless := x.Name == "" && !strange.IsZero() // so the index does not list it
+		if id == strange || !x.Gone && !nameless {
+			continue
+		}
+		if !begins(id, arg) && (begins(strange, arg) || x.Name != arg && !(nameless && mayBe(ctx, s, id, arg))) {
 			continue
 		}
 		if shows != nil && !shows(id) {
 			return missing(arg)
+		}
+		if len(those) == maxCandidates {
+			those = append(those, "…")
+			break
 		}
 		those, why = append(those, strings.TrimSpace(id.Short()+" "+view.ShownName(x.Name))), x.Reason
 	}
 	if len(those) == 0 {
 		return nil
 	}
-	slices.Sort(those)
 	return perdure.WithHint(fmt.Errorf("%s %w: %w", strings.Join(those, ", "), errDamaged, why), hint)
+}
+
+// begins reports whether the id of an agent begins with what was named.
+func begins(id perdure.AgentID, arg string) bool {
+	return len(arg) >= view.MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(arg))
+}
+
+// mayBe reports whether an agent that is not listed has a name, or had it: its own memory says, if it can be read.
+func mayBe(ctx context.Context, s perdure.Store, id perdure.AgentID, name string) bool {
+	a, err := perdure.Load(ctx, s, id)
+	return err != nil || a.Fold().Intent.Name == name
 }
 
 // checkListed refuses an agent that the index calls otherwise than the agent's own memory does. The index only finds:

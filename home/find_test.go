@@ -3,6 +3,9 @@ package home_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"maps"
 	"strings"
 	"testing"
 
@@ -61,26 +64,53 @@ type ailing struct {
 	perdure.Healer
 	id perdure.AgentID
 	perdure.Ailment
+	more map[perdure.AgentID]perdure.Ailment
+}
+
+// List leaves out what ails and whose name is not known, as an index does.
+func (s *ailing) List(ctx context.Context, f perdure.Filter) iter.Seq2[perdure.Listing, error] {
+	return func(yield func(perdure.Listing, error) bool) {
+		for one, err := range s.MemStore.List(ctx, f) {
+			if (err != nil || one.Agent != s.id || s.Ailment.Name != "") && !yield(one, err) {
+				return
+			}
+		}
+	}
 }
 
 func (s *ailing) Ailing(context.Context) (map[perdure.AgentID]perdure.Ailment, error) {
-	return map[perdure.AgentID]perdure.Ailment{s.id: s.Ailment}, nil
+	all := map[perdure.AgentID]perdure.Ailment{s.id: s.Ailment}
+	maps.Copy(all, s.more)
+	return all, nil
+}
+
+// strangers is a store that has an agent of a stranger, called jam, and another of which something is not well.
+func strangers(t *testing.T) (*ailing, *perdure.Node, perdure.AgentID) {
+	t.Helper()
+	stranger, err := perdure.GenerateSigner("eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &ailing{MemStore: new(perdure.MemStore), id: perdure.AgentID{7}}
+	n := &perdure.Node{Store: store.MemStore, Key: stranger}
+	return store, n, called(t, n, "jam")
+}
+
+func called(t *testing.T, n *perdure.Node, name string) perdure.AgentID {
+	t.Helper()
+	a, err := n.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "x", Name: name},
+		Charter: perdure.Charter{Scope: "home"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.ID()
 }
 
 // What a stranger calls their agent does not take the name of one of here that cannot be read.
 func TestAStrangersAgentIsNotTakenForADamagedOne(t *testing.T) {
 	h, _ := newHome(t)
 	made(t, h, "own")
-	stranger, err := perdure.GenerateSigner("eve")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := &ailing{MemStore: new(perdure.MemStore), id: perdure.AgentID{7}}
-	a, err := (&perdure.Node{Store: store.MemStore, Key: stranger}).Create(t.Context(), perdure.Genesis{
-		Intent: perdure.Intent{Goal: "x", Name: "jam"}, Charter: perdure.Charter{Scope: "home"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _, id := strangers(t)
 	for _, x := range []struct {
 		what   string
 		is     perdure.Ailment
@@ -95,19 +125,74 @@ func TestAStrangersAgentIsNotTakenForADamagedOne(t *testing.T) {
 		store.Ailment = x.is
 		store.Reason = errors.New("rot")
 		got, err := h.FindAgent(t.Context(), store, "jam")
-		if !x.refuse && (err != nil || got != a.ID()) {
+		if !x.refuse && (err != nil || got != id) {
 			t.Errorf("%s: got %s, %v; want that of the stranger", x.what, got.Short(), err)
 		}
 		if x.refuse && (err == nil || !strings.Contains(err.Error(), store.id.Short())) {
 			t.Errorf("%s: got %s, %v; want an error with its id", x.what, got.Short(), err)
 		}
-		if got, err := h.FindAgent(t.Context(), store, a.ID().String()); err != nil || got != a.ID() {
-			t.Errorf("%s: by its id: got %s, %v", x.what, got.Short(), err)
+		for _, arg := range []string{id.String(), id.Short(), strings.ToUpper(id.Short())} {
+			if got, err := h.FindAgent(t.Context(), store, arg); err != nil || got != id {
+				t.Errorf("%s: by %s: got %s, %v", x.what, arg, got.Short(), err)
+			}
 		}
-		mine := func(id perdure.AgentID) bool { return id == a.ID() }
+		mine := func(one perdure.AgentID) bool { return one == id }
 		_, err = h.FindAgentShown(t.Context(), store, "jam", mine)
 		if x.refuse && (!errors.Is(err, perdure.ErrNotFound) || strings.Contains(err.Error(), store.id.Short())) {
 			t.Errorf("%s: who is not shown it: %v, want that there is none", x.what, err)
 		}
+	}
+}
+
+// A stranger's agent is not kept from being found by what ails itself, nor by one of another name that the index does
+// not list; one of that name is.
+func TestAStrangersAgentIsFoundBesideOthers(t *testing.T) {
+	h, _ := newHome(t)
+	made(t, h, "own")
+	store, n, id := strangers(t)
+	same := id
+	same[len(same)-1]++
+	for _, x := range []struct {
+		what   string
+		id     perdure.AgentID
+		is     perdure.Ailment
+		arg    string
+		refuse bool
+	}{
+		{"itself", id, perdure.Ailment{Name: "jam", Gone: true}, "jam", false},
+		{"itself, by its id", id, perdure.Ailment{Name: "jam", Gone: true}, id.Short(), false},
+		{"another not listed", called(t, n, "tea"), perdure.Ailment{}, "jam", false},
+		{"one of such an id", same, perdure.Ailment{Gone: true}, id.Short(), true},
+		{"one of such an id, x", same, perdure.Ailment{Name: "x", Gone: true}, id.Short(), true},
+		{"one not listed", perdure.AgentID{}, perdure.Ailment{}, "jam", true},
+	} {
+		if x.id.IsZero() { // another of that name
+			x.id = called(t, n, "jam")
+		}
+		store.id, store.Ailment = x.id, x.is
+		store.Reason = errors.New("rot")
+		got, err := h.FindAgent(t.Context(), store, x.arg)
+		if !x.refuse && (err != nil || got != id) {
+			t.Errorf("%s: got %s, %v; want that of the stranger", x.what, got.Short(), err)
+		}
+		if x.refuse && (err == nil || !strings.Contains(err.Error(), "is damaged: rot")) {
+			t.Errorf("%s: got %s, %v; want an error", x.what, got.Short(), err)
+		}
+	}
+}
+
+// However many cannot be read, only some are listed.
+func TestOfManyDamagedAgentsSomeAreListed(t *testing.T) {
+	h, _ := newHome(t)
+	made(t, h, "own")
+	store, _, _ := strangers(t)
+	store.more = map[perdure.AgentID]perdure.Ailment{}
+	for i := range byte(99) {
+		store.more[perdure.AgentID{8, i}] = perdure.Ailment{Gone: true, Reason: fmt.Errorf("rot %d", i)}
+	}
+	store.Ailment = perdure.Ailment{Gone: true, Reason: errors.New("rot")}
+	_, err := h.FindAgent(t.Context(), store, "jam")
+	if err == nil || strings.Count(err.Error(), ", ") != 8 || !strings.Contains(err.Error(), ", … is damaged") {
+		t.Errorf("%v, want 8 of 100 and that there are more", err)
 	}
 }
