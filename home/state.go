@@ -161,9 +161,9 @@ func (h *Home) UpgradeState(ctx context.Context, s perdure.Store, id perdure.Age
 		return nil, err
 	}
 	if keep && h.Dir != "" {
-		mark := ownMark
-		if to.all.Add(to.Schema) != nil {
-			mark = "" // another schema has that name here
+		mark := "" // it takes no name: what the agent brought along may be called anything
+		if own := to.all.Latest(to.Schema.Name()); own != nil && to.Schema.Succeeds(own) == nil {
+			mark = ownMark
 		}
 		path := filepath.Join(schemaDir, to.Schema.Name()+"-"+hash.Short()+mark+".lode")
 		if err := h.Keep(path, to.Schema.JSON()); err != nil {
