@@ -34,22 +34,25 @@ const (
 	arrivalStep = 8 << 20
 	// spoolFor is how long what came before a connection broke waits for the rest.
 	spoolFor = 24 * time.Hour
-	// maxRecalled bounds how many entries of a transfer are remembered at a time, to refuse what repeats them.
-	maxRecalled = 1 << 18
 )
 
 // spool is a file of entries that somebody sends, and of which nothing counts yet. What is whole of it stays when the
 // connection breaks, so that it need not be sent again.
 type spool struct {
-	f    *os.File
-	id   perdure.AgentID
-	size int64
-	most int64 // that may lie there
-	all  int64 // that may lie there of all senders; zero: it is not looked at
-	next int64 // the size at which to look again
-	drop bool  // nothing of it is of use any more
-	// names are the entries that lay there when it was opened, and whether none of the others follows them.
-	names map[perdure.Hash]bool
+	f     *os.File
+	id    perdure.AgentID
+	size  int64
+	most  int64 // that may lie there
+	all   int64 // that may lie there of all senders; zero: it is not looked at
+	next  int64 // the size at which to look again
+	drop  bool  // nothing of it is of use any more
+	names map[perdure.Hash]spooled
+}
+
+// spooled is what is known of an entry of a spool.
+type spooled struct {
+	last bool // none of the others follows it
+	came bool // with this transfer: it may have lain there before
 }
 
 // spoolFile is the file of an agent that a sender has sent something of.
@@ -62,7 +65,7 @@ func (h *Home) spoolFile(id perdure.AgentID, sender string) string {
 func (h *Home) openSpool(id perdure.AgentID, sender string) (*spool, error) {
 	if h.Dir == "" {
 		f, err := os.CreateTemp("", "perdure-arriving-*"+spoolExt)
-		return &spool{f: f, id: id, most: maxArrival, drop: true}, err
+		return &spool{f: f, id: id, most: maxArrival, drop: true, names: map[perdure.Hash]spooled{}}, err
 	}
 	if err := os.MkdirAll(filepath.Join(h.Dir, spoolDir), 0o700); err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func (s *spool) look() error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	s.size, s.names = 0, map[perdure.Hash]bool{}
+	s.size, s.names = 0, map[perdure.Hash]spooled{}
 	var b []byte
 	for e, err := range perdure.ReadMemory(s.f, perdure.Limits{}) {
 		if err != nil || e.ID() != s.id {
@@ -221,21 +224,27 @@ func (s *spool) look() error {
 		if b, err = e.AppendBinary(b[:0]); err != nil {
 			return err
 		}
-		for _, p := range e.Parents {
-			if s.names[p] {
-				s.names[p] = false
-			}
-		}
-		s.names[e.Name] = true
+		s.note(e, false)
 		s.size += int64(len(b))
 	}
 	return nil
 }
 
-// heads are those of what was there, of which more is to come.
+// note keeps that an entry is there.
+func (s *spool) note(e *perdure.Entry, came bool) {
+	for _, p := range e.Parents {
+		if one := s.names[p]; one.last {
+			one.last = false
+			s.names[p] = one
+		}
+	}
+	s.names[e.Name] = spooled{last: true, came: came}
+}
+
+// heads are those of what is there, of which more is to come.
 func (s *spool) heads() (all []perdure.Hash) {
-	for name, last := range s.names {
-		if last {
+	for name, one := range s.names {
+		if one.last {
 			all = append(all, name)
 		}
 	}
@@ -260,7 +269,6 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 		return err
 	}
 	var b []byte
-	came := map[perdure.Hash]bool{}
 	for e, err := range entries {
 		if err != nil {
 			var large *http.MaxBytesError
@@ -272,16 +280,15 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 			return perdure.Invalid(fmt.Errorf("entry %s is of agent %s, and agent %s was announced", e.Name.Short(),
 				e.ID().Short(), s.id.Short()))
 		}
-		if came[e.Name] {
+		one, there := s.names[e.Name]
+		if one.came {
 			s.drop = true
 			return perdure.Invalid(fmt.Errorf("entry %s of agent %s came twice in one transfer", e.Name.Short(),
 				s.id.Short()))
 		}
-		if len(came) == maxRecalled {
-			clear(came)
-		}
-		came[e.Name] = true
-		if _, there := s.names[e.Name]; there {
+		if there {
+			one.came = true
+			s.names[e.Name] = one
 			continue
 		}
 		if b, err = e.AppendBinary(b[:0]); err != nil {
@@ -295,6 +302,7 @@ func (s *spool) fill(entries iter.Seq2[*perdure.Entry, error]) error {
 		if _, err := s.f.Write(b); err != nil { // at once: see arriving
 			return err
 		}
+		s.note(e, true)
 		if err := s.makeRoom(); err != nil {
 			return err
 		}

@@ -115,6 +115,38 @@ func TestWhoRepeatsAnEntryIsRefused(t *testing.T) {
 	}
 }
 
+// Who sends again and again what lies there is refused at the second round, however much that is.
+func TestWhoRepeatsManyEntriesIsRefused(t *testing.T) {
+	t.Parallel()
+	h := &Home{Dir: t.TempDir()}
+	s, err := h.openSpool(perdure.AgentID{1}, "hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lie = 1<<18 + 1
+	for i := range lie {
+		name := perdure.Hash{byte(i), byte(i >> 8), byte(i >> 16)}
+		s.names[name] = spooled{}
+	}
+	sent := 0
+	err = s.fill(func(yield func(*perdure.Entry, error) bool) {
+		for sent < 2*lie {
+			i := sent % lie
+			e := &perdure.Entry{Name: perdure.Hash{byte(i), byte(i >> 8), byte(i >> 16)}}
+			if e.Agent = s.id; !yield(e, nil) {
+				return
+			}
+			sent++
+		}
+	})
+	if !errors.Is(err, perdure.ErrInvalid) || sent != lie {
+		t.Errorf("%d were taken, %v, want %d and the next refused", sent, err, lie)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // One transfer at a time has the file, although each removes it in the end.
 func TestOneTransferHasTheFile(t *testing.T) {
 	t.Parallel()
@@ -164,7 +196,7 @@ func TestWhatLiesThereIsNotAddedTwice(t *testing.T) {
 		if err == nil {
 			err = s.fill(perdure.Memory(t.Context(), n.Store, a.ID()))
 		}
-		if err != nil || i > 0 && (s.size != size || len(s.heads()) != 1) {
+		if err != nil || i > 0 && s.size != size || len(s.heads()) != 1 {
 			t.Fatalf("%d bytes with heads %v, after %d: %v", s.size, s.heads(), size, err)
 		}
 		size = s.size
