@@ -240,7 +240,7 @@ func (d *Dealings) owe(ctx context.Context, peer string, ids []perdure.AgentID) 
 		return err
 	}
 	soon := perdure.TimeOf(time.Now().Add(changedWait))
-	for _, id := range ids { // another time than that of one that is being passed: see paid
+	for _, id := range ids { // next - 1: paid tells a pass in progress by its exact time, and must not pay for this
 		if _, err = tx.ExecContext(ctx, `INSERT INTO owed (peer, agent, why, tries, next) VALUES (?, ?, '', 0, 0)
 			ON CONFLICT DO UPDATE SET next = CASE WHEN tries < ? THEN 0 ELSE max(min(next - 1, ?), 0) END`,
 			peer, id.String(), patientTries, int64(soon)); err != nil {
