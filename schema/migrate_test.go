@@ -313,8 +313,10 @@ func TestASchemaKnownByItsIDTakesNoName(t *testing.T) {
 	if got := reg.Latest("T"); got != nil {
 		t.Errorf("the latest is version %d of somebody else", got.Version())
 	}
+	three := mustParse(t, `{"name": "T", "version": 3, "fields": [{"id": 1, "name": "a", "type": "int"},
+		{"id": 2, "name": "ours", "type": "int", "since": 2}], "changes": [{"to": 2}, {"to": 3}]}`)
 	first := mustParse(t, one)
-	for _, s := range []*Schema{first, two("ours")} {
+	for _, s := range []*Schema{first, two("ours"), three} {
 		if err := reg.Add(s); err != nil {
 			t.Fatal(err)
 		}
