@@ -9,8 +9,7 @@ import (
 	"os"
 	"sync"
 
-	"modernc.org/sqlite" // the driver of search.db
-	sqlite3 "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite" // the driver of search.db
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/sidedb"
@@ -110,14 +109,7 @@ func OpenIndex(ctx context.Context, path string) (*Index, error) {
 var errVersion = errors.New("another version")
 
 // spoilt reports whether a file is no index that can be used again.
-func spoilt(err error) bool {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		code := e.Code() & 0xff
-		return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
-	}
-	return errors.Is(err, errVersion)
-}
+func spoilt(err error) bool { return sidedb.Spoilt(err) || errors.Is(err, errVersion) }
 
 // discard takes the file away.
 func (ix *Index) discard() error {

@@ -49,19 +49,29 @@ func OpenState(ctx context.Context, path string) (*State, error) {
 			err = f.Close()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("open what is known of folders: %w", err)
+			return nil, unopened(path, err)
 		}
 	}
 	db, err := sidedb.Open(ctx, path, "synchronous(FULL)", "secure_delete(1)")
 	if err != nil {
-		return nil, fmt.Errorf("open what is known of folders: %w", err)
+		return nil, unopened(path, err)
 	}
 	db.SetMaxOpenConns(1)
 	s := &State{db, path}
 	if err := s.begin(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+		return nil, errors.Join(unopened(path, err), db.Close())
 	}
 	return s, nil
+}
+
+// unopened says that a file cannot be opened, and what to do if it is broken.
+func unopened(path string, err error) error {
+	err = fmt.Errorf("open what is known of folders, %s: %w", path, err)
+	if sidedb.Spoilt(err) {
+		err = perdure.WithHint(err, "move it away, with its -wal and -shm, then sync: no text is lost; where a "+
+			"file and memory differ, both texts are put together")
+	}
+	return err
 }
 
 // begin makes the tables of an empty file.
