@@ -34,7 +34,7 @@ func (r *Reader) Append(ctx context.Context, d Draft) (*Document, error) {
 	}
 	doc, err := r.write(ctx, path, on, func(current []*version) (*Draft, error) {
 		next := d
-		living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+		living := texts(current)
 		if len(living) == 0 {
 			return &next, nil
 		}
@@ -130,15 +130,13 @@ func (r *Reader) Remove(ctx context.Context, path string, on *Visibility, base [
 		return nil, err
 	}
 	return r.write(ctx, path, on, func(current []*version) (*Draft, error) {
-		if !slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
+		if len(texts(current)) == 0 {
 			return nil, missing(path)
 		}
 		d := &Draft{gone: true, Base: base}
 		if base == nil {
-			for _, v := range current {
-				if !v.gone {
-					d.Base = append(d.Base, v.entry)
-				}
+			for _, v := range texts(current) {
+				d.Base = append(d.Base, v.entry)
 			}
 		}
 		return d, nil
@@ -174,8 +172,9 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if err != nil {
 		return nil, err
 	}
-	if len(current) != 1 || current[0].gone {
-		return nil, conflict(from, current)
+	was := texts(current)
+	if len(was) != 1 {
+		return nil, conflict(from, was)
 	}
 	place, err := r.placeOn(ctx, s)
 	if err != nil {
@@ -185,20 +184,20 @@ func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(there, func(v *version) bool { return !v.gone }) {
+	if len(texts(there)) > 0 {
 		return nil, perdure.WithHint(perdure.Invalid(fmt.Errorf("there is a document at %s", to)),
 			"choose another path, or remove that one first: perdure doc rm")
 	}
 	if err := r.fits(ctx, s, to, from); err != nil {
 		return nil, err
 	}
-	_, doc, err := r.entry(ctx, current[0])
+	_, doc, err := r.entry(ctx, was[0])
 	if err != nil {
 		return nil, err
 	}
 	next, err := r.writing(to, &Draft{Kind: doc.Kind, Title: doc.Title, Links: doc.Links, Tags: doc.Tags,
 		kept: doc.Check, New: true, body: doc.Body,
-		from: &perdure.Source{Agent: s.agent, Entry: current[0].entry}}, there)
+		from: &perdure.Source{Agent: s.agent, Entry: was[0].entry}}, there)
 	if err != nil {
 		return nil, err
 	}

@@ -242,10 +242,8 @@ func (r *Reader) create(ctx context.Context, c *FileCommand) (string, error) {
 	replaced := false
 	_, err = r.write(ctx, f.path, &f.on, func(current []*version) (*Draft, error) {
 		d := &Draft{Text: c.FileText}
-		for _, v := range current {
-			if !v.gone {
-				d.Base = append(d.Base, v.entry) // all of them: whoever creates it says what it is now
-			}
+		for _, v := range texts(current) {
+			d.Base = append(d.Base, v.entry) // all of them: whoever creates it says what it is now
 		}
 		if replaced = len(d.Base) > 0; replaced && c.FileText == "" {
 			return nil, told("%s exists, and file_text is missing or empty: give the whole new text, or delete "+
@@ -275,10 +273,11 @@ func (r *Reader) change(ctx context.Context, path string, to func(f *fileRef, te
 	}
 	var text string
 	_, err = r.write(ctx, f.path, &d.Visibility, func(current []*version) (*Draft, error) {
-		if len(current) != 1 || current[0].gone {
-			return nil, conflict(f.shown, current)
+		there := texts(current)
+		if len(there) != 1 {
+			return nil, conflict(f.shown, there)
 		}
-		_, doc, err := r.entry(ctx, current[0])
+		_, doc, err := r.entry(ctx, there[0])
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +289,7 @@ func (r *Reader) change(ctx context.Context, path string, to func(f *fileRef, te
 		if title == TitleOf(f.path, was) {
 			title = ""
 		}
-		return &Draft{Title: title, Text: text, Links: doc.Links, Base: []perdure.Hash{current[0].entry}}, nil
+		return &Draft{Title: title, Text: text, Links: doc.Links, Base: []perdure.Hash{there[0].entry}}, nil
 	}, Draft{})
 	return f, text, err
 }

@@ -170,7 +170,7 @@ func (r *Reader) importOver(ctx context.Context, current []*version, d Draft, re
 	if err != nil {
 		return nil, err
 	}
-	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+	living := texts(current)
 	of := origin(d.Tags)
 	switch {
 	case slices.ContainsFunc(living, func(v *version) bool {

@@ -31,7 +31,7 @@ func (r *Reader) copies(ctx context.Context, path string, on *Visibility) (all [
 		if err != nil {
 			return nil, err
 		}
-		if found, err = r.readables(ctx, unexpired(found)); err != nil {
+		if found, err = r.readables(ctx, remaining(unexpired(found))); err != nil {
 			return nil, err
 		}
 		if len(found) > 0 {
@@ -110,6 +110,20 @@ func living(all [][]*version) []*version {
 		return c
 	}
 	return nil
+}
+
+// remaining are the versions that stand at a path, of those that nothing has replaced: the ones with a text, else the
+// first removal. Who removed a document did not see what was written beside that, so what was written stays.
+func remaining(found []*version) []*version {
+	if with := texts(found); len(with) > 0 {
+		return with
+	}
+	return found[:min(len(found), 1)]
+}
+
+// texts are the versions that have a text.
+func texts(found []*version) []*version {
+	return slices.DeleteFunc(slices.Clone(found), func(v *version) bool { return v.gone })
 }
 
 // removed reports whether a copy says that the document was removed.

@@ -115,9 +115,5 @@ func (ix *Index) currentAt(ctx context.Context, place []shelf, path string) ([]*
 	if err != nil || len(place) < 2 {
 		return found, err
 	}
-	living := slices.DeleteFunc(slices.Clone(found), func(v *version) bool { return v.gone })
-	if len(living) == 0 && len(found) > 0 {
-		return found[:1], nil
-	}
-	return living, nil
+	return remaining(found), nil
 }

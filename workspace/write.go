@@ -238,7 +238,7 @@ func (r *Reader) tryWrite(ctx context.Context, path string, on *Visibility,
 
 // fitsOver is fits for a draft that brings a path into use.
 func (r *Reader) fitsOver(ctx context.Context, s *shelf, path string, d *Draft, current []*version) error {
-	if d.gone || slices.ContainsFunc(current, func(v *version) bool { return !v.gone }) {
+	if d.gone || len(texts(current)) > 0 {
 		return nil
 	}
 	return r.fits(ctx, s, path, "")
@@ -376,7 +376,7 @@ func (r *Reader) sound(path string, d *Draft) error {
 
 // writing is a draft as it is to be written over the current versions.
 func (r *Reader) writing(path string, d *Draft, current []*version) (*perdure.Writing, error) {
-	living := slices.DeleteFunc(slices.Clone(current), func(v *version) bool { return v.gone })
+	living := texts(current)
 	switch {
 	case d.New && len(living) > 0:
 		return nil, exists(path, living)

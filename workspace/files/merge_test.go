@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -207,5 +208,36 @@ func TestVersionsBesideEachOtherAreBothShown(t *testing.T) {
 	}
 	if want := "a\n" + markOne + "\nb\n" + markMiddle + "\nd\n" + markOther + "\nc\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Of two homes one removes a document and the other changes it: what was written is in the folder, alone, and what a
+// person adds comes back.
+func TestWhatAnotherHomeRemovedStaysAsItWasChanged(t *testing.T) {
+	t.Parallel()
+	const path = "agents/coder/a.md"
+	for _, more := range []int{0, 9} {
+		p := newWorld(t, "ann").person(0)
+		p.write(path, "one\ntwo\n")
+		p.sync()
+		apart := p.w.copy(new(perdure.MemStore))
+		other := apart.person(0)
+		for i := range more {
+			other.write(fmt.Sprintf("agents/coder/more/%d.md", i), "more\n")
+		}
+		if _, err := other.Reader.Remove(t.Context(), path, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		p.write(path, "one\ntwo\nthree\n")
+		if err := p.w.store.Put(t.Context(), p.w.agent.ID(), apart.entries()...); err != nil {
+			t.Fatal(err)
+		}
+		p.save("a.md", "zero\none\ntwo\n")
+		p.sync()
+		p.shows("a.md", "zero\none\ntwo\nthree\n")
+		if d := p.read(path); d.Text != "zero\none\ntwo\nthree\n" || len(d.Beside) != 0 {
+			t.Errorf("it reads %q and %d beside it", d.Text, len(d.Beside))
+		}
+		p.still()
 	}
 }
