@@ -96,7 +96,7 @@ func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume,
 	case resume:
 		return r, nil
 	}
-	return r, h.takeIntoUse(present, path, next)
+	return r, h.takeIntoUse(present, to, path, next)
 }
 
 // nextKey is the key a rotation leads to: the one an interrupted rotation made, or a new one, which is trusted before
@@ -126,7 +126,7 @@ func (h *Home) nextKey(path, name, old string) (*perdure.Signer, error) {
 }
 
 // takeIntoUse makes the next key the one of the home, in one step. The old one keeps a name.
-func (h *Home) takeIntoUse(old *perdure.Signer, path, next string) error {
+func (h *Home) takeIntoUse(old, key *perdure.Signer, path, next string) error {
 	kept := filepath.Join(h.Dir, oldKeyFile+old.Key().Short())
 	if err := disk.Link(path, kept); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -134,12 +134,11 @@ func (h *Home) takeIntoUse(old *perdure.Signer, path, next string) error {
 	if err := disk.Sync(h.Dir); err != nil {
 		return err
 	}
-	own := h.Own()
+	if h.Own() { // before it is there: whoever finds it, if this is cut off, knows whose it is
+		_ = keepNote(madeDir, keyNote(key.Key()), h.Dir) // without it the home is asked about once
+	}
 	if err := errors.Join(disk.Rename(next, path), disk.Sync(h.Dir)); err != nil {
 		return err
-	}
-	if s, err := keyfile.Read(path); err == nil && own {
-		_ = keepNote(madeDir, keyNote(s.Key()), h.Dir) // without it the home is asked about once
 	}
 	h.note("the old key is at %s; when no node runs with it any more: perdure key revoke %s", kept, old.VerifierKey())
 	return nil
