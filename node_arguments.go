@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -108,7 +109,8 @@ func (n *Node) checkArguments(x *Execute) (err error) {
 
 // checkSchema holds arguments against a JSON Schema. It knows what says which fields there are and of what type: type,
 // properties, required, additionalProperties, items, prefixItems, enum, const, allOf, anyOf, oneOf and references
-// within the schema. The rest is left to the tool, which looks again. It exists beside the validator of package tool
+// within the schema; and the bounds of numbers, and of how long texts, lists and objects are. The rest, such as
+// patterns, is left to the tool, which looks again. It exists beside the validator of package tool
 // because this one reads schemas of strangers: its work is bounded, sealed values pass, and no number loses digits.
 func checkSchema(schema any, args Data) error {
 	value := any(map[string]any{}) // no arguments, and null, are an empty object, as for policy
@@ -147,6 +149,9 @@ func (c *schemaCheck) check(schema, value any, at string, depth int) error {
 		}
 	}
 	if err := checkType(s, value, at); err != nil {
+		return err
+	}
+	if err := checkBounds(s, value, at); err != nil {
 		return err
 	}
 	if err := c.checkAlternatives(s, value, at, depth); err != nil {
@@ -226,6 +231,66 @@ func isType(t string, value any) bool {
 		return t == "object"
 	}
 	return true
+}
+
+// schemaBounds are the words of JSON Schema that bound a value by a number, what they bound, and which order of the
+// value and its bound is refused.
+var schemaBounds = []struct {
+	word, of, want string
+	out            func(order int) bool
+}{
+	{"minimum", "number", "at least %v", func(o int) bool { return o < 0 }},
+	{"maximum", "number", "at most %v", func(o int) bool { return o > 0 }},
+	{"exclusiveMinimum", "number", "more than %v", func(o int) bool { return o <= 0 }},
+	{"exclusiveMaximum", "number", "less than %v", func(o int) bool { return o >= 0 }},
+	{"minLength", "string", "at least %v characters", func(o int) bool { return o < 0 }},
+	{"maxLength", "string", "at most %v characters", func(o int) bool { return o > 0 }},
+	{"minItems", "array", "at least %v elements", func(o int) bool { return o < 0 }},
+	{"maxItems", "array", "at most %v elements", func(o int) bool { return o > 0 }},
+	{"minProperties", "object", "at least %v fields", func(o int) bool { return o < 0 }},
+	{"maxProperties", "object", "at most %v fields", func(o int) bool { return o > 0 }},
+}
+
+// checkBounds holds a number, or how long a text, list or object is, against what bounds it.
+func checkBounds(s map[string]any, value any, at string) error {
+	of := "number"
+	switch v := value.(type) {
+	case string:
+		if strings.Contains(v, "secret:") { // how long a secret is, only the tool sees
+			return nil
+		}
+		of, value = "string", int64(utf8.RuneCountInString(v))
+	case []any:
+		of, value = "array", int64(len(v))
+	case map[string]any:
+		of, value = "object", int64(len(v))
+	}
+	n := number(value)
+	if n == nil {
+		return nil
+	}
+	for _, b := range schemaBounds {
+		limit := number(s[b.word])
+		if b.of == of && limit != nil && b.out(n.Cmp(limit)) {
+			return fmt.Errorf("%swant "+b.want+", got %v", field(at), s[b.word], value)
+		}
+	}
+	return nil
+}
+
+// number is a number exactly; nil: it is none.
+func number(value any) *big.Float {
+	switch v := value.(type) {
+	case int64:
+		return new(big.Float).SetInt64(v)
+	case uint64:
+		return new(big.Float).SetUint64(v)
+	case float64:
+		if !math.IsNaN(v) {
+			return new(big.Float).SetFloat64(v)
+		}
+	}
+	return nil
 }
 
 // typeOf is the type of a value for people, without what it says.

@@ -109,7 +109,9 @@ func TestArgumentsAToolDoesNotTakeAreDeniedBeforePolicyIsAsked(t *testing.T) {
 
 const orderSchema = `{"type":"object","properties":{"item":{"type":"string"},"count":{"type":"integer"},"price":{"type":"number"},
 "where":{"$ref":"#/$defs/place"},"tags":{"type":["array","null"],"items":{"type":"string"}},"size":{"enum":["s","m"]},
-"pair":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}},"id":{"anyOf":[{"type":"string"},{"type":"integer"}]}},
+"pair":{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}},"id":{"anyOf":[{"type":"string"},{"type":"integer"}]},
+"amount":{"type":"integer","minimum":1,"maximum":9007199254740993},"part":{"exclusiveMinimum":0,"exclusiveMaximum":0.5},
+"code":{"type":"string","minLength":2,"maxLength":3},"list":{"minItems":1,"maxItems":2},"map":{"minProperties":1,"maxProperties":1}},
 "required":["item"],"additionalProperties":false,
 "$defs":{"place":{"type":"object","properties":{"city":{"type":"string"},"in":{"$ref":"#/$defs/place"}},"required":["city"],"additionalProperties":false}}}`
 
@@ -137,7 +139,7 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 		"none":           {nil, "field item: it is missing"},
 		"null":           {dataJSON(t, `null`), "field item: it is missing"},
 		"unknown": {dataJSON(t, `{"item":"a","Count":1}`),
-			"field Count: there is no such field; the fields are count, id, item"},
+			"field Count: there is no such field; the fields are amount, code, count, id, item"},
 		"type":     {dataJSON(t, `{"item":1}`), "field item: want string, got integer"},
 		"fraction": {dataJSON(t, `{"item":"a","count":1.5}`), "field count: want integer, got number"},
 		"nested": {dataJSON(t, `{"item":"a","where":{"city":"b","in":{"city":"c","zip":1}}}`),
@@ -148,7 +150,20 @@ func TestArgumentsAreHeldAgainstTheSchemaBeforePolicy(t *testing.T) {
 		"second of pair": {dataJSON(t, `{"item":"a","pair":["b","c"]}`), "field pair[1]: want integer"},
 		"neither":        {dataJSON(t, `{"item":"a","id":true}`), "field id: want string, got boolean"},
 		"not an object":  {dataJSON(t, `["item"]`), "want object, got array"},
-		"long name":      {dataJSON(t, `{"item":"a","`+strings.Repeat("x", 1<<20)+`":1}`), "there is no such field"},
+		"at bounds": {dataJSON(t,
+			`{"item":"a","amount":9007199254740993,"part":0.25,"code":"äöü","list":[1],"map":{"a":1}}`), ""},
+		"a secret":    {dataJSON(t, `{"item":"a","code":"secret:CODE"}`), ""},
+		"below":       {dataJSON(t, `{"item":"a","amount":0}`), "field amount: want at least 1, got 0"},
+		"by a digit":  {dataJSON(t, `{"item":"a","amount":9007199254740994}`), "field amount: want at most 9007199254740993"},
+		"not above":   {dataJSON(t, `{"item":"a","part":0}`), "field part: want more than 0, got 0"},
+		"not under":   {dataJSON(t, `{"item":"a","part":0.5}`), "field part: want less than 0.5, got 0.5"},
+		"short":       {dataJSON(t, `{"item":"a","code":"ä"}`), "field code: want at least 2 characters, got 1"},
+		"long":        {dataJSON(t, `{"item":"a","code":"abcd"}`), "field code: want at most 3 characters, got 4"},
+		"empty list":  {dataJSON(t, `{"item":"a","list":[]}`), "field list: want at least 1 elements, got 0"},
+		"many":        {dataJSON(t, `{"item":"a","list":[1,2,3]}`), "field list: want at most 2 elements, got 3"},
+		"empty":       {dataJSON(t, `{"item":"a","map":{}}`), "field map: want at least 1 fields, got 0"},
+		"many fields": {dataJSON(t, `{"item":"a","map":{"a":1,"b":2}}`), "field map: want at most 1 fields, got 2"},
+		"long name":   {dataJSON(t, `{"item":"a","`+strings.Repeat("x", 1<<20)+`":1}`), "there is no such field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, asked, called := judged(t, tl, c.args)
