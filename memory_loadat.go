@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sort"
 )
 
 // Straight reports whether the memory never branched: each entry but the last has one child, and seq counts them.
@@ -37,11 +38,11 @@ func (t *Trust) loadAt(ctx context.Context, s Store, now *Agent, at *Entry) (*Ag
 		return new(Agent).takeAll(only(Memory(ctx, s, now.ID()), past))
 	}
 	vouch := t.vouch(ctx, s, now.ID())
-	for snap, err := range s.Snapshots(ctx, now.ID()) {
+	for snap, err := range SnapshotsUpTo(ctx, s, now.ID(), at.Seq) {
 		if err != nil {
 			return nil, err
 		}
-		if snap.Seq > at.Seq || !vouch(snap.Entry) {
+		if !vouch(snap.Entry) {
 			continue
 		}
 		a, err := FromSnapshot(snap.Entry)
@@ -51,6 +52,60 @@ func (t *Trust) loadAt(ctx context.Context, s Store, now *Agent, at *Entry) (*Ag
 		return a.takeAll(upTo(s.Entries(ctx, now.ID(), snap.Cursor), at.Name))
 	}
 	return new(Agent).takeAll(upTo(s.Entries(ctx, now.ID(), 0), at.Name))
+}
+
+// SnapshotsUpTo yields what Store.Snapshots does of a memory that never branched, but for snapshots later than a seq. A
+// store that can say where its snapshots stand is asked for a few of the later ones, any other for all of them.
+func SnapshotsUpTo(ctx context.Context, s Store, id AgentID, seq int64) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		all := s.Snapshots(ctx, id)
+		if earlier, ok := seekSnapshots(ctx, s, id, seq); ok {
+			all = earlier
+		}
+		for snap, err := range all {
+			if (err != nil || snap.Seq <= seq) && !yield(snap, err) {
+				return
+			}
+		}
+	}
+}
+
+// snapshotPlacer is a store that says where the snapshots may stand that Snapshots yields, newest first, without reading
+// them: one may have lost its body.
+type snapshotPlacer interface {
+	SnapshotCursors(ctx context.Context, id AgentID) ([]Cursor, error)
+}
+
+// seekSnapshots yields snapshots from about the newest one up to a seq on, newest first. It is false if they are not all
+// found where the store says: Snapshots may know more, or what is wrong.
+func seekSnapshots(ctx context.Context, s Store, id AgentID, seq int64) (iter.Seq2[Item, error], bool) {
+	p, ok := s.(snapshotPlacer)
+	if !ok {
+		return nil, false
+	}
+	places, err := p.SnapshotCursors(ctx, id)
+	found := err == nil
+	first := sort.Search(len(places), func(i int) bool {
+		item, there := snapshotAt(ctx, s, id, places[i])
+		found = found && there
+		return !found || item.Seq <= seq
+	})
+	return func(yield func(Item, error) bool) {
+		for _, c := range places[first:] {
+			// what is not there any more has been dropped meanwhile
+			if item, there := snapshotAt(ctx, s, id, c); there && item.body != nil && !yield(item, nil) {
+				return
+			}
+		}
+	}, found
+}
+
+// snapshotAt is the snapshot at a cursor.
+func snapshotAt(ctx context.Context, s Store, id AgentID, at Cursor) (Item, bool) {
+	for item, err := range s.Entries(ctx, id, at-1) {
+		return item, err == nil && item.Cursor == at && item.Kind == KindSnapshot
+	}
+	return Item{}, false
 }
 
 // takeAll folds entries of a memory that was folded before, so that which signatures cover them is not asked: it may

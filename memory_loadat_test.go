@@ -89,6 +89,59 @@ func TestAPointInThePastCostsWhatIsNearIt(t *testing.T) {
 	}
 }
 
+// sought is a store that counts the snapshots it yields, and from how many places it is read.
+type sought struct {
+	*perdure.MemStore
+	snapshots, places int
+}
+
+func (s *sought) Snapshots(ctx context.Context, id perdure.AgentID) iter.Seq2[perdure.Item, error] {
+	return func(yield func(perdure.Item, error) bool) {
+		for item, err := range s.MemStore.Snapshots(ctx, id) {
+			if s.snapshots++; !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *sought) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item, error] {
+	s.places++
+	return s.MemStore.Entries(ctx, id, after)
+}
+
+// TestLaterSnapshotsAreNotRead: a point at the beginning of an agent with many snapshots takes a look at a few of them.
+func TestLaterSnapshotsAreNotRead(t *testing.T) {
+	const snapshots = 500
+	store := new(perdure.MemStore)
+	n := newNode(t, store, nil)
+	id := create(t, n, perdure.Genesis{Intent: perdure.Intent{Goal: "go on"}})
+	s := on(t, loaded(t, store, id))
+	for range snapshots {
+		s.write(perdure.Event{Name: "tick"}, perdure.Snapshot{Fold: *s.a.Fold()})
+	}
+	put(t, store, id, s.all...)
+	counted := &sought{MemStore: store}
+	for seq, want := range map[int64]int64{0: -1, 1: -1, 2: 2, 3: 2, 40: 40, 41: 40, 2 * snapshots: 2 * snapshots} {
+		got := int64(-1)
+		for snap, err := range perdure.SnapshotsUpTo(t.Context(), counted, id, seq) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = snap.Seq
+			break
+		}
+		if got != want {
+			t.Errorf("the newest snapshot up to %d is at %d, want %d", seq, got, want)
+		}
+		if counted.snapshots > 0 || counted.places > 12 {
+			t.Errorf("up to %d: %d snapshots and %d places are read of %d", seq, counted.snapshots, counted.places,
+				snapshots)
+		}
+		counted.places = 0
+	}
+}
+
 func hashOf(t *testing.T, a *perdure.Agent) perdure.Hash {
 	t.Helper()
 	h, err := a.Fold().Hash()

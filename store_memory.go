@@ -280,6 +280,19 @@ func (s *MemStore) Snapshots(ctx context.Context, id AgentID) iter.Seq2[Item, er
 	}
 }
 
+// SnapshotCursors says where the snapshots stand that Snapshots yields, newest first.
+func (s *MemStore) SnapshotCursors(ctx context.Context, id AgentID) (places []Cursor, err error) {
+	err = s.held(ctx, "snapshots of", id, func(a *memAgent) error {
+		for _, at := range slices.Backward(a.snapshots) {
+			if a.entries[at-1].body != nil {
+				places = append(places, at)
+			}
+		}
+		return nil
+	})
+	return places, err
+}
+
 // Close implements Store.
 func (s *MemStore) Close() error {
 	s.mu.Lock()

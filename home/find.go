@@ -424,17 +424,12 @@ func findIn(ctx context.Context, s perdure.Store, now *perdure.Agent, ref string
 // entryOf is the entry with this seq of a memory that never branched, or nil.
 func entryOf(ctx context.Context, s perdure.Store, id perdure.AgentID, seq int64) (*perdure.Entry, error) {
 	var from perdure.Cursor
-	for snap, err := range s.Snapshots(ctx, id) {
-		if err != nil {
-			return nil, err
+	for snap, err := range perdure.SnapshotsUpTo(ctx, s, id, seq) {
+		if err != nil || snap.Seq == seq {
+			return snap.Entry, err
 		}
-		if snap.Seq == seq {
-			return snap.Entry, nil
-		}
-		if snap.Seq < seq {
-			from = snap.Cursor
-			break
-		}
+		from = snap.Cursor
+		break
 	}
 	for item, err := range s.Entries(ctx, id, from) {
 		if err != nil {

@@ -196,6 +196,44 @@ func testSnapshots(t *testing.T, s *suite) {
 		t.Fatalf("load from a snapshot: %v", err)
 	}
 	testNamed(t, s, a.ID())
+	testPlaced(t, s, a.ID())
+}
+
+// testPlaced looks at the places of snapshots for what Snapshots yields.
+func testPlaced(t *testing.T, s *suite, id perdure.AgentID) {
+	t.Helper()
+	p, ok := s.Store.(interface {
+		SnapshotCursors(context.Context, perdure.AgentID) ([]perdure.Cursor, error)
+	})
+	if !ok {
+		return
+	}
+	places, err := p.SnapshotCursors(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []perdure.Cursor
+	for _, at := range places {
+		for item, err := range s.Entries(t.Context(), id, at-1) {
+			if err != nil || item.Cursor != at || item.Kind != perdure.KindSnapshot {
+				t.Fatalf("at %d is a %v at %d, %v, want a snapshot", at, item.Kind, item.Cursor, err)
+			}
+			if item.Content() != nil {
+				found = append(found, at)
+			}
+			break
+		}
+	}
+	var want []perdure.Cursor
+	for _, snap := range snapshots(t, s, id) {
+		want = append(want, snap.Cursor)
+	}
+	if !slices.Equal(found, want) {
+		t.Fatalf("snapshots are said to stand at %v, want %v", found, want)
+	}
+	if _, err := p.SnapshotCursors(t.Context(), perdure.AgentID{1}); !errors.Is(err, perdure.ErrNotFound) {
+		t.Fatalf("places of snapshots of nobody: %v, want ErrNotFound", err)
+	}
 }
 
 // testNamed compares the names of snapshots with what Snapshots yields.

@@ -397,6 +397,15 @@ func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
 	return s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) error { return l.NameSnapshots(yield) })
 }
 
+// SnapshotCursors says where the snapshots stand that Snapshots yields, newest first.
+func (s *Store) SnapshotCursors(ctx context.Context, id perdure.AgentID) (places []perdure.Cursor, err error) {
+	err = s.with(ctx, "snapshots of", id, false, func(l *capsule.Log) error {
+		places = l.Snapshots()
+		return nil
+	})
+	return places, err
+}
+
 // Prune implements perdure.Pruner.
 func (s *Store) Prune(ctx context.Context, id perdure.AgentID, heads, names []perdure.Hash,
 	entries ...*perdure.Entry) (gone int64, err error) {

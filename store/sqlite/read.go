@@ -214,6 +214,26 @@ func (s *Store) NameSnapshots(ctx context.Context, id perdure.AgentID,
 	})
 }
 
+// SnapshotCursors says where the snapshots may stand that Snapshots yields, newest first.
+func (s *Store) SnapshotCursors(ctx context.Context, id perdure.AgentID) (places []perdure.Cursor, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		key, err := keyOf(c, id)
+		if err != nil {
+			return err
+		}
+		places = places[:0]
+		return c.query("SELECT cursor FROM snapshots WHERE agent=? ORDER BY cursor DESC",
+			func(v []driver.Value) error {
+				places = append(places, perdure.Cursor(integer(v[0])))
+				return nil
+			}, key)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("snapshots of agent %s: %w", id.Short(), err)
+	}
+	return places, nil
+}
+
 // snapshots finds the snapshots to resume from, newest first, and reads them or not, until found returns false.
 func (s *Store) snapshots(ctx context.Context, id perdure.AgentID, read bool,
 	found func(perdure.Hash, perdure.Item) bool) error {
