@@ -158,7 +158,7 @@ func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good [
 	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare))
 	out.Gained += out.Entries - m.held
 	m.bad = superfluous(id, m.bad, whole)
-	if !slices.ContainsFunc(m.rows, func(r rawRow) bool {
+	if len(m.rows) > 0 && !slices.ContainsFunc(m.rows, func(r rawRow) bool {
 		return r.left && !r.whos
 	}) && m.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it

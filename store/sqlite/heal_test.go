@@ -280,3 +280,59 @@ func TestAPageWrittenOverTheMarkIsRepaired(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAgentOfWhichNothingIsLeftIsGone: its id alone, all of whose rows were lost, is nothing to heal for ever.
+func TestAnAgentOfWhichNothingIsLeftIsGone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := openBench(t, path)
+	key := newSigner(t)
+	lost, _ := begin(t, key, "lost")
+	kept, _ := begin(t, key, "kept")
+	for _, g := range []*perdure.Entry{lost, kept} {
+		if err := s.Put(t.Context(), g.ID(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := dial(path, "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := lost.ID()
+	for _, table := range []string{"log", "places", "recent", "listings", "births"} {
+		text := "DELETE FROM " + table + " WHERE agent=(SELECT key FROM agents WHERE id=?)"
+		if err := c.exec(text, id[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openBench(t, path)
+	if ill, err := s.Ailing(t.Context()); err != nil || ill[id].Reason == nil {
+		t.Fatalf("before: %v, %v", ill, err)
+	}
+	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != 0 || got.Aside != 0 {
+		t.Errorf("healed: %+v, %v", got, err)
+	}
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Errorf("what is ailing then: %v, %v", ill, err)
+	}
+	if _, err := s.Heads(t.Context(), id); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("its heads then: %v, want ErrNotFound", err)
+	}
+	if err := s.Put(t.Context(), id, lost); err != nil {
+		t.Errorf("a good copy of it cannot be put: %v", err)
+	}
+	for _, g := range []*perdure.Entry{lost, kept} {
+		if _, err := perdure.Load(t.Context(), s, g.ID()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
