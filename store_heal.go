@@ -27,6 +27,7 @@ type Healed struct {
 	Aside   int64   // that cannot be placed: what they are written on is missing
 	Gaps    []int64 // the first seqs of which nothing is left, below the highest set aside
 	Short   bool    // the store knew of more than it can read
+	Leave   string  // why what holds the store may lose more, also of other agents; empty: that is not to be expected
 }
 
 // Ailment is what is known of a damaged agent.

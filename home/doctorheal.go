@@ -176,6 +176,7 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 	ids := slices.SortedFunc(maps.Keys(names), func(a, b perdure.AgentID) int {
 		return perdure.Hash(a).Compare(perdure.Hash(b))
 	})
+	leave := ""
 	for i, id := range ids {
 		d.h.Progressed("verify every agent", int64(i), int64(len(ids)))
 		damage := unsound(ctx, s, id)
@@ -196,31 +197,37 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 				damage)
 			continue
 		}
-		d.healOne(ctx, s, h, id, names[id], damage, sound)
+		leave = cmp.Or(leave, d.healOne(ctx, s, h, id, names[id], damage, sound))
+	}
+	if leave != "" {
+		d.say("repair", Odd, "stop the nodes, then perdure copy --from "+view.Pasted(Shown(d.h.remote))+
+			" --to a store of another name, and go on there once perdure seat take --all took the seats there",
+			"%s", leave)
 	}
 	return nil
 }
 
 // healOne salvages what is left of an agent. If nodes of other homes share the store, and a part of it is lost, it is
 // paused before any of them goes on: what this home has seen keeps only its own nodes from doing again what is lost.
-// What lies aside of one that is sound an earlier repair may have left: it was paused then, and somebody resumed it.
+// What lies aside of one that is sound an earlier repair may have left: it was paused then, and somebody resumed it. It
+// returns why the store is best left, if it is.
 func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer, id perdure.AgentID, name string,
-	damage error, sound bool) {
+	damage error, sound bool) (leave string) {
 	what := view.CalledBy(name, id)
 	done, err := d.alone(ctx, s, id)
 	if err != nil {
 		d.say("repair", Unwell, "a node is at work on it: stop it, and repair again", "%s: %v", what, err)
-		return
+		return ""
 	}
 	defer done()
 	got, err := h.Heal(ctx, id, nil)
 	if err != nil {
 		d.say("repair", Unwell, "import a good copy of it", "%s: %v", what, err)
-		return
+		return ""
 	}
 	d.healed(what, damage, got)
 	if d.h.remote == "" || got.Entries == 0 || got.Aside == 0 && !got.Short {
-		return
+		return got.Leave
 	}
 	called := view.InLine(cmp.Or(name, id.Short()))
 	switch paused, err := d.pause(ctx, s, id, sound && !got.Short); {
@@ -231,6 +238,7 @@ func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer,
 		d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+called,
 			"%s: a part of its memory is lost, and what it did there might be done again: it is paused", what)
 	}
+	return got.Leave
 }
 
 // alone keeps nodes of other homes from an agent until done is called. It fails if one is at work on it.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"looking":   looking,
 			"later":     writeLater,
 			"nats":      startNATS,
+			"natsrot":   rotNATS,
 			"agents":    func(ts *testscript.TestScript, _ bool, args []string) { writeAgents(ts, t, args) },
 		},
 	})
@@ -143,6 +145,18 @@ func startNATS(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(s.Remove)
 	ts.Setenv(args[0], s.URL("agents"))
+	servers.Store(s.URL("agents"), s)
+}
+
+var servers sync.Map // those of scripts, by URL
+
+// rotNATS changes a bit of the newest message with a text in the log of a store: natsrot $URL text.
+func rotNATS(ts *testscript.TestScript, _ bool, args []string) {
+	s, _ := servers.Load(args[0])
+	server := s.(*natstest.Server)
+	ts.Check(server.Stop())
+	ts.Check(server.Flip("PERDURE_agents_log", []byte(args[1])))
+	ts.Check(server.Begin())
 }
 
 // smallDisk mounts a file system of a few bytes in a folder until the script ends: smalldisk mnt 3m. See the condition

@@ -34,6 +34,8 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	return out, s.wrote("heal", id, err)
 }
 
+// heal takes nothing out of the log: nats-server (2.15) that purges some of a file with a message that it cannot read
+// drops what comes after that one, also of other agents and what the repair has just written.
 func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.Entry) (out perdure.Healed, err error) {
 	s.states.forget(id) // what was known to be there may be lost
 	found, err := s.salvage(ctx, id)
@@ -54,6 +56,9 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 	}
 	whole, rest := out.Join(slices.Concat(found.entries, aside, good))
 	out.Gained, out.Aside = out.Gained+out.Entries-int64(len(found.entries)), int64(len(rest))
+	if found.faults > 0 {
+		out.Leave = leave
+	}
 	if found.faults == 0 && out.Gained == 0 {
 		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
 	}
@@ -76,15 +81,16 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		if err != nil {
 			return out, err
 		}
-		return out, s.clear(ctx, id, gone.seq, 1)
+		return out, nil
 	}
-	return out, s.renew(ctx, id, found.last, perdure.Full, func(yield func(*perdure.Entry, error) bool) {
+	_, _, err = s.renew(ctx, id, found.last, perdure.Full, func(yield func(*perdure.Entry, error) bool) {
 		for _, e := range whole {
 			if !yield(e, nil) {
 				return
 			}
 		}
 	})
+	return out, err
 }
 
 // salvaged is what can be read of an agent.

@@ -86,18 +86,23 @@ func (s *Store) Replace(ctx context.Context, id perdure.AgentID, heads []perdure
 		if tip != nil {
 			prev = tip.seq
 		}
-		return s.renew(ctx, id, prev, d, entries)
+		commit, row, err := s.renew(ctx, id, prev, d, entries)
+		if err != nil {
+			return err
+		}
+		return s.clear(ctx, id, commit, row)
 	})
 	return s.wrote("replace", id, err)
 }
 
-// renew writes a memory in the place of what there is up to a message.
+// renew writes a memory in the place of what there is up to a message, and returns the commit and the first page that
+// belong to it: nothing refers to those before.
 func (s *Store) renew(ctx context.Context, id perdure.AgentID, prev uint64, d perdure.Depth,
-	entries iter.Seq2[*perdure.Entry, error]) error {
+	entries iter.Seq2[*perdure.Entry, error]) (at, row uint64, err error) {
 	w, c := &sheet{s: s, id: id}, &commit{prev: prev, depth: d}
 	before, err := s.lastOf(ctx, s.streams.row, ">")
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	known := map[perdure.Hash]bool{}
 	for e, err := range entries {
@@ -111,19 +116,17 @@ func (s *Store) renew(ctx context.Context, id perdure.AgentID, prev uint64, d pe
 		}
 		if err != nil {
 			w.abandon(ctx)
-			return err
+			return 0, 0, err
 		}
 	}
 	if c.total == 0 {
-		return errors.New("no entries")
+		return 0, 0, errors.New("no entries")
 	}
 	if err := s.conclude(ctx, id, c, w); err != nil {
-		return err
+		return 0, 0, err
 	}
-	if err := s.list(ctx, []perdure.Hash{w.begin.Name}, w.begin.Newborn(), true); err != nil {
-		return err
-	}
-	return s.clear(ctx, id, c.seq, before+1)
+	err = s.list(ctx, []perdure.Hash{w.begin.Name}, w.begin.Newborn(), true)
+	return c.seq, before + 1, err
 }
 
 // linked refuses an entry of a memory that has none of its parents, and one that cannot begin a memory of this depth.

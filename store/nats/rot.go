@@ -17,6 +17,10 @@ var errRotten = errors.New("the server has a message that it cannot read any mor
 // subject, and takes minutes over removing one that it cannot read.
 var errIndex = fmt.Errorf("%w, in an index: stop the nodes, and run `perdure doctor --reindex`", errRotten)
 
+// leave is why a store of which the servers lost something is best given up, also once it is repaired.
+const leave = "bytes that a server cannot read stay in its file: if it is killed, loses power, or is to take other " +
+	"messages out of that file, it may drop all that comes after them there, also of other agents"
+
 // last reads the last message on a subject from the leader; nil: there is none. A server says the same of one that it
 // has and cannot read, for which last returns errRotten: a message written there as the first would take its place.
 func (s *Store) last(ctx context.Context, stream, subject string) (*message, error) {

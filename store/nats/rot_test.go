@@ -71,6 +71,48 @@ func TestABitThatFlipsAtTheEndIsHealed(t *testing.T) {
 	}
 }
 
+// TestARepairTakesNothingOut flips a bit of a memory beside which others are written: the repair loses nothing of them,
+// and nothing more of the one that it repairs, also where a copy brings back the rest and the server is started again.
+func TestARepairTakesNothingOut(t *testing.T) {
+	for _, end := range []bool{false, true} {
+		t.Run(fmt.Sprint(end), func(t *testing.T) {
+			t.Parallel()
+			server := natstest.Start(t)
+			s := open(t, server.URL("beside"), Options{Patience: patient})
+			w, good := enginetest.Grown(t, s)
+			id, lost := w.Agent.ID(), 3
+			all := places(t, s, id)
+			if end {
+				lost = len(all) - 1
+			}
+			after := enginetest.NewWriter(t, s)
+			rot(t, server, s, s.streams.log, all[lost], s.streams.logs(id))
+			s.states.forget(id) // as where no process is left that saw it
+			got, err := s.Heal(t.Context(), id, nil)
+			if err != nil || got.Leave == "" || got.Entries != int64(lost) {
+				t.Fatalf("heal: %+v, %v, want %d entries, and that the store is best left", got, err, lost)
+			}
+			check := func() {
+				t.Helper()
+				if err := errors.Join(server.Stop(), server.Begin()); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, server.URL("beside"), Options{Patience: patient})
+				after.Kept(t, s)
+				if _, err := perdure.Load(t.Context(), s, id); err != nil {
+					t.Errorf("what was repaired: %v", err)
+				}
+			}
+			check()
+			if got, err = s.Heal(t.Context(), id, good); err != nil || got.Entries != int64(len(good)) {
+				t.Fatalf("heal with a copy: %+v, %v", got, err)
+			}
+			check()
+			w.Kept(t, s)
+		})
+	}
+}
+
 // TestAnEndThatCannotBeReadIsNoticed flips bits of the last messages of most agents, which nobody has released or
 // listed: they are not taken for agents that are not there, and the others are found.
 func TestAnEndThatCannotBeReadIsNoticed(t *testing.T) {
