@@ -19,6 +19,8 @@ type rawGroup struct {
 	tables string                                        // makes what it needs for $1 agents in a schema
 	text   string                                        // appends, and returns a row for each entry
 	args   func(batch []rawAppend, payload []byte) []any // of text
+	single string                                        // text for one entry, which takes no arrays apart
+	one    func(r rawAppend, payload []byte) []any       // of single
 }
 
 // rawSame does what every store must that appends only where the head is the one the writer knows, and has a feed: it
@@ -46,6 +48,11 @@ var rawSame = rawGroup{
 		}
 		return []any{ids, olds, names, data}
 	},
+	single: `WITH moved AS (UPDATE %[1]s.raw_heads SET head=$3 WHERE id=$1 AND head=$2 RETURNING agent)
+		INSERT INTO %[1]s.raw_log (agent, name, data) SELECT agent, $3::bytea, $4::bytea FROM moved RETURNING pos, name`,
+	one: func(r rawAppend, payload []byte) []any {
+		return []any{plainHead(r.agent), plainHead(r.seq), plainHead(r.seq + 1), payload}
+	},
 }
 
 // rawBare is one table, whose key refuses a second entry of one number, and one INSERT for all that is waiting.
@@ -62,6 +69,8 @@ var rawBare = rawGroup{
 		}
 		return []any{agents, seqs, data}
 	},
+	single: "INSERT INTO %s.raw VALUES ($1, $2, $3) RETURNING seq",
+	one:    func(r rawAppend, payload []byte) []any { return []any{r.agent, r.seq, payload} },
 }
 
 // in is how many appends a second it makes in a schema.
@@ -81,13 +90,13 @@ func (g *rawGroup) in(s *schemaPlace) func(ctx context.Context, set Appends) (fl
 		if _, err := rand.Read(payload); err != nil {
 			return 0, err
 		}
-		text, ended := fmt.Sprintf(g.text, s.schema), make(chan struct{}, rawCommitters)
+		ended := make(chan struct{}, rawCommitters)
 		queues := make([]chan rawAppend, rawCommitters)
 		for i := range queues {
 			queues[i] = make(chan rawAppend, 1024)
 			go func() {
 				for first := range queues[i] {
-					g.commit(ctx, pool, text, payload, waitingWith(first, queues[i]))
+					g.commit(ctx, pool, s.schema, payload, waitingWith(first, queues[i]))
 				}
 				ended <- struct{}{}
 			}()
@@ -115,8 +124,12 @@ func (g *rawGroup) in(s *schemaPlace) func(ctx context.Context, set Appends) (fl
 }
 
 // commit appends in one transaction what is waiting.
-func (g *rawGroup) commit(ctx context.Context, pool *pgxpool.Pool, text string, payload []byte, batch []rawAppend) {
-	tag, err := pool.Exec(ctx, text, g.args(batch, payload)...)
+func (g *rawGroup) commit(ctx context.Context, pool *pgxpool.Pool, schema string, payload []byte, batch []rawAppend) {
+	text, args := g.text, g.args(batch, payload)
+	if len(batch) == 1 {
+		text, args = g.single, g.one(batch[0], payload)
+	}
+	tag, err := pool.Exec(ctx, fmt.Sprintf(text, schema), args...)
 	if err == nil && tag.RowsAffected() != int64(len(batch)) {
 		err = errors.New("append to the raw table: the head is another one")
 	}
