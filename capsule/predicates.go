@@ -81,7 +81,7 @@ var Predicates = append([]canon.Predicate{
 		Meaning: "every chunk a body names is there, under its name and with its size",
 		Hint:    "get the missing chunks from where the capsule came from"},
 	{Name: PredSchema, Phase: canon.PhaseStructure,
-		Meaning: "an embedded schema is the one the head names and this reader knows",
+		Meaning: "an embedded schema is the one the head names, and agrees with that of this reader",
 		Hint:    "use a reader that knows the newer schema"},
 	{Name: PredName, Phase: canon.PhaseStructure,
 		Meaning: "names in a set are plain file names of regular files inside it",

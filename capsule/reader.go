@@ -263,13 +263,22 @@ func (c *Reader) checkHead() error {
 	return err
 }
 
+// checkSchema takes the description of another version of this program, too, if it says nothing else of what both know.
 func (c *Reader) checkSchema(f *frame) error {
-	want, id, err := schemaOf()
+	var s schemaRecord
+	if err := schemaCodec.Decode(f.record, &s, canon.Limits{}); err != nil {
+		return moved(err, f.base)
+	}
+	if id := perdure.HashOf(s.Entry); c.head.Schema != id {
+		return reject(PredSchema, f.at, "$.schema", "schema "+id.Short(), c.head.Schema.Short())
+	}
+	tail, err := entrySchema()
 	if err != nil {
 		return err
 	}
-	if c.head.Schema != id || !bytes.Equal(want, f.record) {
-		return reject(PredSchema, f.at, "$.schema", "schema "+c.head.Schema.Short(), id.Short())
+	if err := canon.Agrees(tail[len(schemaKey):], s.Entry); err != nil {
+		return reject(PredSchema, f.at, "$.schema", "a schema of something else",
+			"one that agrees with the schema of entries")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func appendDescribed(dst []byte, t *Type, bin []byte) []byte {
 }
 
 // FromDescribed appends the binary form of b, the described form of a value. If t is nil the value is read with the
-// schema embedded in b, else that must describe t. Only the exact described form is accepted: what ToDescribed would
-// write.
+// schema embedded in b, else that must agree with the description of t (Agrees), and the value be one of t. Only the
+// exact described form is accepted: what ToDescribed would write, in the version whose schema it is.
 func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	lim = lim.withDefaults()
 	if t != nil && (t.Kind == Any || t.Kind == DataKind) {
@@ -47,7 +47,7 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 		return dst, rooted(reject(PredDescribedSchema, 0, "no map of value and schema", "the described form"))
 	}
 	embedded, r := typeOf(b[schemaAt:])
-	if r == nil && t != nil && !bytes.Equal(AppendSchema(nil, t), b[schemaAt:]) {
+	if r == nil && t != nil && !agree(t, embedded, map[[2]*Schema]bool{}) {
 		r = reject(PredDescribedSchema, 0, "another schema", t.title())
 	}
 	if r != nil {
@@ -67,6 +67,11 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	// A schema can be described in more ways than one, in another order or with too much; this leaves one.
 	if !bytes.Equal(appendDescribed(nil, embedded, d.dst), b) {
 		return dst, rooted(reject(PredDescribedSchema, 0, "another spelling of the schema", "the described form"))
+	}
+	if t != nil {
+		if err := Check(t, d.dst, lim); err != nil {
+			return dst, err
+		}
 	}
 	return append(dst, d.dst...), nil
 }

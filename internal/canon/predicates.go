@@ -102,6 +102,6 @@ var Predicates = []Predicate{
 	{PredTextDuplicate, PhaseStructure, "object keys differ", "keep one of the two"},
 	{PredTextSurrogate, PhaseStructure, "surrogates come in pairs", "send the code point as UTF-8"},
 
-	{PredDescribedSchema, PhaseStructure, "the embedded schema is well-formed and the one expected",
+	{PredDescribedSchema, PhaseStructure, "the embedded schema is well-formed and agrees with the one expected",
 		"read the value with the schema it was written with"},
 }

@@ -1,6 +1,9 @@
 package canon
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // The description of a Type inside the described form is a map of two:
 //
@@ -93,6 +96,70 @@ func appendDef(dst []byte, t *Type, index map[*Type]int) []byte {
 		dst = append(dst, name...)
 	}
 	return dst
+}
+
+// Agrees refuses a description that is not spelt as AppendSchema does, or says anything else than another one of what
+// both know: fields, cases and names of enums that only one of them has are those of another version.
+func Agrees(known, other []byte) error {
+	if err := Check(DataType, other, Limits{}); err != nil {
+		return err
+	}
+	a, r := typeOf(known)
+	if r != nil {
+		return r
+	}
+	b, r := typeOf(other)
+	switch {
+	case r != nil:
+		return r
+	case !bytes.Equal(AppendSchema(nil, b), other):
+		return rooted(reject(PredDescribedSchema, 0, "another spelling of the schema", "the described form"))
+	case !agree(a, b, map[[2]*Schema]bool{}):
+		return rooted(reject(PredDescribedSchema, 0, "another schema", a.title()))
+	}
+	return nil
+}
+
+// maxAgree bounds how many records are compared: a stranger's description may nest as many as it has bytes.
+const maxAgree = 1 << 12
+
+// agree reports whether two types say nothing else of what both know. Met are the records that are being compared.
+func agree(a, b *Type, met map[[2]*Schema]bool) bool {
+	if a.Kind != b.Kind || a.Len != b.Len {
+		return false
+	}
+	switch a.Kind {
+	case List, Map:
+		return agree(a.Elem, b.Elem, met)
+	case Enum:
+		for _, x := range a.Names {
+			for _, y := range b.Names {
+				if (x.Number == y.Number) != (x.Name == y.Name) {
+					return false
+				}
+			}
+		}
+	case Record, Union:
+		pair := [2]*Schema{a.Schema, b.Schema}
+		if met[pair] {
+			return true
+		}
+		met[pair] = true
+		if a.Schema.Name != b.Schema.Name || len(met) > maxAgree {
+			return false
+		}
+		for i := range a.Schema.Fields {
+			for j := range b.Schema.Fields {
+				x, y := &a.Schema.Fields[i], &b.Schema.Fields[j]
+				if (x.ID == y.ID) != (x.Name == y.Name) ||
+					x.ID == y.ID && (x.Presence != y.Presence || !agree(x.Type, y.Type, met)) {
+					return false
+				}
+			}
+		}
+	default: // the kind says it all
+	}
+	return true
 }
 
 // typeOf returns the type that schema, a checked schema-less value, describes. It does not mind definitions in another

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"strings"
@@ -139,6 +140,68 @@ func TestTextRejectionsSayWhere(t *testing.T) {
 	if !errors.As(err, &r) || r.Path != "$.parts[1].name" || r.Offset != 41 || r.Predicate != PredType {
 		t.Errorf("got %+v", err)
 	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// A value that another version of the program described is read if it says nothing else of what both know.
+func TestDescribedFormOfAnotherVersion(t *testing.T) {
+	type earlier struct {
+		Name string `canon:"1,name"`
+	}
+	type renamed struct {
+		Name string `canon:"1,title"`
+	}
+	type moved struct {
+		Name string `canon:"4,name"`
+	}
+	type lax struct {
+		Name string `canon:"1,name,omitzero"`
+	}
+	type other struct {
+		Name int64 `canon:"1,name"`
+	}
+	now, was := For[part]("part").Type(), For[earlier]("part").Type()
+	old, err := ToDescribed(nil, was, must(For[earlier]("part").Append(nil, &earlier{Name: "x"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FromDescribed(nil, now, old, Limits{}); err != nil ||
+		!bytes.Equal(got, must(For[part]("part").Append(nil, &part{Name: "x"}))) {
+		t.Errorf("got %x, %v", got, err)
+	}
+	if err := Agrees(AppendSchema(nil, now), AppendSchema(nil, was)); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		body []byte
+		want string
+	}{{nil, ""}, {[]byte{1}, PredCritical}} { // of what only the later one has, it is what is there that counts
+		d, err := ToDescribed(nil, now, must(For[part]("part").Append(nil, &part{Name: "x", Body: c.body})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = FromDescribed(nil, was, d, Limits{}); c.want != "" {
+			wantPredicate(t, err, c.want)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	for name, bad := range map[string]*Type{"renamed": For[renamed]("part").Type(), "moved": For[moved]("part").Type(),
+		"lax": For[lax]("part").Type(), "of another kind": For[other]("part").Type(),
+		"called otherwise": For[earlier]("piece").Type()} {
+		t.Run(name, func(t *testing.T) {
+			wantPredicate(t, Agrees(AppendSchema(nil, bad), AppendSchema(nil, now)), PredDescribedSchema)
+			_, err := FromDescribed(nil, bad, old, Limits{})
+			wantPredicate(t, err, PredDescribedSchema)
+		})
+	}
+	wantPredicate(t, Agrees(AppendSchema(nil, now), []byte{0}), PredDescribedSchema)
 }
 
 func TestDescribedFormRefusesAnotherSchema(t *testing.T) {

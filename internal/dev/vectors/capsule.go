@@ -66,7 +66,7 @@ func (v *vector) capsule(in []byte) error {
 		return err
 	}
 	v.Entries, v.Fold = r.Index().Entries, fold.String()
-	if r.Head().Depth != perdure.Full {
+	if r.Head().Depth != perdure.Full || !r.Head().Schema.IsZero() { // a schema of another version is not written again
 		return nil
 	}
 	var again bytes.Buffer
@@ -269,7 +269,29 @@ func acceptedCapsules() ([]*vector, error) {
 		}
 		out = append(out, v)
 	}
-	return out, nil
+	g := first()
+	return append(out, binaryVector("capsule-schema-earlier", "capsule",
+		described(g, entriesDescribed([]any{3, "signature", map[string]any{"bytes": 64}, "omitzero"}), nil),
+		"the schema is of a version that knew fewer fields; the head names it by the SHA-256 of the description")), nil
+}
+
+// entriesDescribed is a description of entries with these fields.
+func entriesDescribed(of ...any) raw {
+	b, err := perdure.DataOf(map[string]any{"defs": []any{map[string]any{"fields": of, "record": "entry"}}, "type": 0})
+	if err != nil {
+		panic(err) // its shape is written above
+	}
+	return raw(b)
+}
+
+// described is a capsule of a genesis with a schema in it. The head names the schema, or what is given.
+func described(g entry, schema raw, named []byte) raw {
+	if named == nil {
+		named = hash(schema)
+	}
+	head, s := whole(g, fields{7: named}), frame('S', record(fields{1: schema}))
+	at := len(frame('H', record(head))) + len(s)
+	return capsuleOf(head, append(s, framed(g)...), nil, fields{7: []raw{canon.AppendInt(nil, int64(at))}}, g)
 }
 
 // rejectedCapsules are files that are no good capsules, by every predicate of package capsule.
@@ -351,6 +373,13 @@ func rejectedCapsules() []*vector {
 		[]byte("age-encryption.org/v1\n-> X25519 "))
 	add(capsule.PredChunk, "shared", "its chunks are in a set that is not there", headed(fields{9: raw{0xf5}}))
 	add(capsule.PredSchema, "schema", "a schema is named and not there", headed(fields{7: hash(nil)}))
+	few := entriesDescribed()
+	add(capsule.PredSchema, "schema-other", "the schema calls field 3 of an entry by another name",
+		described(g, entriesDescribed([]any{3, "signed", map[string]any{"bytes": 64}, "omitzero"}), nil))
+	add(capsule.PredSchema, "schema-presence", "the schema says that an entry has its signature always",
+		described(g, entriesDescribed([]any{3, "signature", map[string]any{"bytes": 64}}), nil))
+	add(capsule.PredSchema, "schema-hash", "the head names the record S and not the description in it",
+		described(g, few, hash(record(fields{1: few}))))
 	add(capsule.PredRollback, "rollback", "the copy here has all of it and more",
 		capsuleOf(head, framed(g), nil, nil, g)).Here = hex.EncodeToString(good)
 	return append(out, rejectedSetNames()...)
