@@ -237,7 +237,7 @@ func (h *Home) beginMemory(ctx context.Context, s perdure.Store, b *Begun) error
 		return openErr
 	}
 	b.note(filepath.Base(h.indexFile()), errors.Is(err, fs.ErrNotExist))
-	if err := errors.Join(ix.Follow(ctx, s, nil), ix.Close()); err != nil {
+	if err := errors.Join(ix.Ready(ctx, s), ix.Close()); err != nil {
 		return err
 	}
 	set, err := LoadPolicy(h, nil)

@@ -89,7 +89,7 @@ func (h *Home) derive(ctx context.Context, w *workspace.Workspace, looks bool) e
 		w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
 	}
 	if err == nil && looks {
-		if err = w.Index.Follow(ctx, w.Store, nil); err != nil {
+		if err = w.Index.Ready(ctx, w.Store); err != nil {
 			_ = w.Index.Close() // it can be thrown away
 		}
 	}
@@ -111,7 +111,7 @@ func (h *Home) tidyIndex(ctx context.Context, s perdure.Store) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(ix.Follow(ctx, s, nil), ix.Close())
+	return errors.Join(ix.Ready(ctx, s), ix.Close())
 }
 
 // resolver finds agents of a store by their names.
@@ -178,6 +178,9 @@ func (h *Home) useDocuments(ctx context.Context, create bool,
 		}
 		defer func() { _ = w.Index.Close() }() // it can be thrown away
 		w.Looks = !create
+		if err := w.Index.Ready(ctx, w.Store); err != nil {
+			return err
+		}
 		return f(ctx, w)
 	})
 }

@@ -168,7 +168,8 @@ func (s *Server) typed(text string) string {
 // asTools are the tools that do what a hint names a command for: a model has no shell. What only people can do stays a
 // command.
 var asTools = strings.NewReplacer("perdure doc ls", "document_list", "perdure doc read", "document_read",
-	"perdure doc write", "document_write", "perdure search", "memory_search",
+	"perdure doc write", "document_write",
+	"perdure search --rebuild", "perdure search --rebuild", "perdure search", "memory_search", // the longer comes first
 	"perdure session open --role ", "session_open, as ", "perdure session open", "session_open",
 	"perdure session close", "session_close", "perdure show --help", "show_agent", "perdure show", "show_agent",
 	"perdure ls", "list_agents", "perdure inbox", "list_waits", "perdure send", "tell_agent")

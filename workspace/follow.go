@@ -28,7 +28,7 @@ func (ix *Index) follow(ctx context.Context, s perdure.Store, progress func(done
 		err = f.tidy(ctx, time.Now())
 	}
 	if err != nil {
-		return r, fmt.Errorf("bring the search index up to date: %w", err)
+		return r, fmt.Errorf("bring the search index up to date: %w", ix.named(err))
 	}
 	return r, nil
 }
@@ -60,9 +60,13 @@ func (f *follower) catchUp(ctx context.Context) (r reach, err error) {
 // time.
 const maxFollows = 1 << 20
 
-// Rebuild throws away what the index holds and derives it anew from the store.
+// Rebuild throws away what the index holds, or the file if that is damaged, and derives it anew from the store. Nobody
+// else in this process may be using it.
 func (ix *Index) Rebuild(ctx context.Context, s perdure.Store, progress func(done, total int64)) error {
 	err := ix.change(ctx, func(tx *sql.Tx) error { return clearIndex(ctx, tx) })
+	if ix.path != "" && spoilt(err) {
+		err = ix.renew(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("rebuild the search index: %w", err)
 	}

@@ -99,10 +99,43 @@ func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	if err == nil || !spoilt(err) { // what cannot be read now may be whole: another process has it, or a disk is full
 		return ix, err
 	}
-	if err := ix.discard(); err != nil {
-		return nil, fmt.Errorf("open the search index: %w", err)
+	return ix, ix.renew(ctx)
+}
+
+// Ready is Follow before anybody in this process uses the index. One that turns out to be damaged is made anew; another
+// process that has it open goes on with the old file, and says so.
+func (ix *Index) Ready(ctx context.Context, s perdure.Store) error {
+	err := ix.Follow(ctx, s, nil)
+	if ix.path == "" || !spoilt(err) {
+		return err
 	}
-	return ix, ix.dial(ctx)
+	if err := ix.renew(ctx); err != nil {
+		return err
+	}
+	return ix.Follow(ctx, s, nil)
+}
+
+// renew puts an empty index in the place of one that is spoilt.
+func (ix *Index) renew(ctx context.Context) error {
+	if ix.db != nil {
+		_ = ix.db.Close() // it is thrown away
+	}
+	if err := ix.discard(); err != nil {
+		return fmt.Errorf("open the search index: %w", err)
+	}
+	ix.mu.Lock()
+	ix.counts, ix.of, ix.ready = nil, 0, nil
+	ix.mu.Unlock()
+	return ix.dial(ctx)
+}
+
+// named says which file an error is of that tells of a damaged one, and what to do.
+func (ix *Index) named(err error) error {
+	if ix.path == "" || !sidedb.Spoilt(err) {
+		return err
+	}
+	return perdure.WithHint(fmt.Errorf("%s is damaged: %w", ix.path, err), "perdure search --rebuild derives it anew, "+
+		"and what uses it has to be started again; nothing is lost, it holds nothing that the store does not")
 }
 
 // errVersion says that an index was made by another version of this program.

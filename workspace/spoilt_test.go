@@ -1,10 +1,15 @@
 package workspace_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -41,5 +46,59 @@ func TestAnIndexIsThrownAwayOnlyIfItIsSpoilt(t *testing.T) {
 	}
 	if err := ix.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file that can be opened may be damaged further in. Who begins with it has it made anew, and so has a rebuild; who
+// had it open is told which file it is, and what to do.
+func TestAnIndexThatIsDamagedFurtherInIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	store := stores["sqlite"](t)
+	path := filepath.Join(t.TempDir(), workspace.IndexFile)
+	key := signer(t, "ann")
+	w := worldOf(t, store, key, path)
+	for i := range 300 {
+		w.write(w.Owner(), workspace.Draft{Path: fmt.Sprintf("notes/%d.md", i), Text: strings.Repeat("a walrus ", 200)})
+	}
+	for name, mend := range map[string]func(ix *workspace.Index) error{
+		"begun":   func(ix *workspace.Index) error { return ix.Ready(t.Context(), store) },
+		"rebuilt": func(ix *workspace.Index) error { return ix.Rebuild(t.Context(), store, nil) },
+	} {
+		if err := w.Index.Close(); err != nil {
+			t.Fatal(err)
+		}
+		damage(t, path)
+		w = worldOf(t, store, key, path)
+		_, err := w.Owner().Write(t.Context(), workspace.Draft{Path: "notes/" + name, Text: name})
+		if h := new(perdure.Hint); !errors.As(err, &h) || !strings.Contains(err.Error(), path) {
+			t.Errorf("a write beside a damaged index: %v, want one that names the file, and what to do", err)
+		}
+		if err := mend(w.Index); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		w.write(w.Owner(), workspace.Draft{Path: "notes/" + name, Text: name})
+		if got := len(w.find(w.Owner(), "walrus")); got == 0 {
+			t.Errorf("%s: nothing is found", name)
+		}
+	}
+}
+
+// damage writes over the second half of a file.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := info.Size() / 2 // what says how it is made is before that
+	if _, err := f.WriteAt(bytes.Repeat([]byte("damage "), int(info.Size()-from)/len("damage ")), from); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -30,12 +30,15 @@ func (ix *Index) statement(ctx context.Context, text string) (*sql.Stmt, error) 
 func (ix *Index) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	s, err := ix.statement(ctx, text)
 	if err != nil {
-		return nil, err
+		return nil, ix.named(err)
 	}
+	var rows *sql.Rows
 	if s == nil {
-		return ix.db.QueryContext(ctx, text, args...)
+		rows, err = ix.db.QueryContext(ctx, text, args...)
+	} else {
+		rows, err = s.QueryContext(ctx, args...)
 	}
-	return s.QueryContext(ctx, args...)
+	return rows, ix.named(err)
 }
 
 // row asks a statement that is asked often and has one row.

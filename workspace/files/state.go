@@ -68,10 +68,24 @@ func OpenState(ctx context.Context, path string) (*State, error) {
 func unopened(path string, err error) error {
 	err = fmt.Errorf("open what is known of folders, %s: %w", path, err)
 	if sidedb.Spoilt(err) {
-		err = perdure.WithHint(err, "move it away, with its -wal and -shm, then sync: no text is lost; where a "+
-			"file and memory differ, both texts are put together")
+		err = perdure.WithHint(err, ifBroken)
 	}
 	return err
+}
+
+const ifBroken = "move it away, with its -wal and -shm, then sync: no text is lost; where a file and memory differ, " +
+	"both texts are put together"
+
+// named says that an error is of a file which turned out to be broken while it was used, and what to do.
+func (s *State) named(ctx context.Context, err error) error {
+	if s.path == "" || !sidedb.Spoilt(err) {
+		return err
+	}
+	var is string
+	if s.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&is) == nil && is == "ok" {
+		return err // another file is
+	}
+	return perdure.WithHint(fmt.Errorf("what is known of folders, %s, is broken: %w", s.path, err), ifBroken)
 }
 
 // begin makes the tables of an empty file.

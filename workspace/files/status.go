@@ -13,13 +13,13 @@ func (f *Folder) Status(ctx context.Context) (*Report, error) {
 	defer func() { f.looks = false }()
 	s, err := f.begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
+		return nil, fmt.Errorf("look at %s: %w", f.Dir, f.State.named(ctx, err))
 	}
 	if err = s.settledGit(ctx); err == nil {
 		err = s.all(ctx)
 	}
 	if err = errors.Join(err, f.close()); err != nil {
-		return nil, fmt.Errorf("look at %s: %w", f.Dir, err)
+		return nil, fmt.Errorf("look at %s: %w", f.Dir, f.State.named(ctx, err))
 	}
 	s.report.Dry = true
 	return s.report, nil

@@ -81,7 +81,7 @@ func (r *Report) Err() error {
 func (f *Folder) Sync(ctx context.Context) (*Report, error) {
 	s, err := f.begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("sync %s: %w", f.Dir, err)
+		return nil, fmt.Errorf("sync %s: %w", f.Dir, f.State.named(ctx, err))
 	}
 	if err = s.settledGit(ctx); err == nil {
 		err = s.all(ctx)
@@ -94,7 +94,7 @@ func (f *Folder) Sync(ctx context.Context) (*Report, error) {
 			f.id).Scan(&s.report.Files)
 	}
 	if err = errors.Join(err, f.close()); err != nil {
-		return s.report, fmt.Errorf("sync %s: %w", f.Dir, err)
+		return s.report, fmt.Errorf("sync %s: %w", f.Dir, f.State.named(ctx, err))
 	}
 	return s.report, nil
 }
