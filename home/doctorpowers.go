@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/advisor"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
@@ -51,7 +52,7 @@ func (d *Doctor) strays() {
 	if err != nil || d.h.Loose {
 		return // a folder that also has other things
 	}
-	said, _ := os.ReadFile(filepath.Join(d.h.Dir, NodeFileName)) // what is wrong with it is said elsewhere
+	said, _ := disk.ReadFile(filepath.Join(d.h.Dir, NodeFileName), maxConfig) // its faults are said elsewhere
 	for _, one := range names {
 		path := filepath.Join(d.h.Dir, one.Name())
 		switch name := one.Name(); {

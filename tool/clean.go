@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"net/textproto"
+	"net/url"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -144,13 +145,13 @@ func cleanURL(s string) error {
 	if len(s) > maxURL {
 		return fmt.Errorf("it is longer than %d bytes", maxURL)
 	}
-	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7F || strings.IndexByte("\\\"<>^`{|}#", c) >= 0 {
+	for _, c := range s {
+		if c <= ' ' || c >= 0x7F || strings.ContainsRune("\\\"<>^`{|}#", c) {
 			if c == '#' {
 				return errors.New("it has a fragment, which is never sent: leave out # and what follows")
 			}
-			return fmt.Errorf("it holds %q, which is not written as it is in a URL: want it as %%%02X, or a host in "+
-				"punycode", rune(c), c)
+			return fmt.Errorf("it holds %q, which is not written as it is in a URL: want it as %s, or a host in "+
+				"punycode", c, url.PathEscape(string(c)))
 		}
 	}
 	scheme, rest, ok := strings.Cut(s, "://")

@@ -109,3 +109,14 @@ func FuzzArgumentsNeverPanic(f *testing.F) {
 		_ = clean.check(d)
 	})
 }
+
+func TestARefusedURLIsSaidHowToWrite(t *testing.T) {
+	for of, want := range map[string]string{
+		"https://a.example/é": "want it as %C3%A9,", "https://a.example/a b": "want it as %20,",
+		"https://a.example/\t": "want it as %09,", `https://a.example/\`: "want it as %5C,",
+	} {
+		if err := cleanURL(of); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want that it says %q", of, err, want)
+		}
+	}
+}

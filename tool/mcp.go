@@ -178,7 +178,8 @@ var (
 
 // builtin are the names that tools of this package, and of the runtime, begin with: under one of them a server would be
 // judged as that tool, by rules, by people, and by the settings that trust it.
-var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "cancel", "advisor", "runtime", "perdure"}
+var builtin = []string{"files", "shell", "http", "remember", "recall", "now", "cancel", "send", "advisor", "runtime",
+	"perdure"}
 
 // check says what is wrong with the fields.
 func (m *MCP) check() error {

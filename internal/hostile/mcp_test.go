@@ -156,7 +156,7 @@ func TestTwoToolsOfOneNameAreRefused(t *testing.T) {
 func TestServerCannotShadowABuiltInTool(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct{ server, tool, name string }{{"files", "read", "files.read"},
-		{"http", "get", "http.get"}, {"files", "note", "files.note"}} {
+		{"http", "get", "http.get"}, {"files", "note", "files.note"}, {"send", "note", "send.note"}} {
 		t.Run(of.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
