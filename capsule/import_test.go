@@ -192,6 +192,58 @@ func TestAPauseByAPersonIsNoHold(t *testing.T) {
 	}
 }
 
+// What only holds an agent, ends holds or vouches for it is nothing that an older copy lacks; what people said is.
+func TestOnlyWhatHoldsOrAdmitsIsNothingNew(t *testing.T) {
+	paused := func(by string) []perdure.Body {
+		return []perdure.Body{perdure.Event{Name: "arrived", By: by, Notice: perdure.Pause{}}}
+	}
+	for what, c := range map[string]struct {
+		in, since func(a *perdure.Agent) []perdure.Body // what is in the copy, and what came here since
+		want      Relation
+	}{
+		"an admission": {nil, func(*perdure.Agent) []perdure.Body {
+			return []perdure.Body{perdure.Event{Name: "admitted", Notice: perdure.Admitted{}}}
+		}, Same},
+		"a snapshot": {nil, func(a *perdure.Agent) []perdure.Body {
+			return []perdure.Body{perdure.Snapshot{Fold: *a.Fold()}}
+		}, Same},
+		"a hold of an earlier version": {nil, func(*perdure.Agent) []perdure.Body { return paused("") }, Same},
+		"a pause of a person that is called so": {nil, func(*perdure.Agent) []perdure.Body {
+			return paused("ada")
+		}, Older},
+		"the resume of a pause that is in the copy": {
+			func(*perdure.Agent) []perdure.Body { return paused("ada") },
+			func(a *perdure.Agent) []perdure.Body {
+				return []perdure.Body{perdure.Event{Name: "resume", Notice: perdure.Resume{Of: a.Fold().Paused}}}
+			}, Older,
+		},
+		"a resume of nothing": {nil, func(*perdure.Agent) []perdure.Body {
+			return []perdure.Body{perdure.Event{Name: "resume", Notice: perdure.Resume{}}}
+		}, Older},
+	} {
+		w := newAuthor()
+		g, a := w.genesis("a")
+		s, id := put(t, g)
+		write := func(of func(a *perdure.Agent) []perdure.Body) {
+			if of == nil {
+				return
+			}
+			var es []*perdure.Entry
+			es, a = w.commit(a, of(a)...)
+			if err := s.Put(t.Context(), id, es...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(c.in)
+		copied := exported(t, s, id, Options{})
+		write(c.since)
+		if got, err := take(t, s, copied, ImportOptions{Anyone: true, Older: true}); err != nil ||
+			got.Relation != c.want {
+			t.Errorf("%s: got %v, %v, want %v", what, got, err, c.want)
+		}
+	}
+}
+
 func TestPolicySaysWhoComesIn(t *testing.T) {
 	s, id := simple(t, 10)
 	file := exported(t, s, id, Options{})
