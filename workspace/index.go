@@ -83,19 +83,8 @@ INSERT INTO place VALUES(1, NULL, 0);
 // OpenIndex opens the index in a file, and makes it if there is none; without a path it is in memory. One that is
 // damaged or of another version is made anew: it holds nothing that the store does not.
 func OpenIndex(ctx context.Context, path string) (*Index, error) {
-	if path == "" {
-		ix := &Index{large: largeIndex, broad: broadWord}
-		return ix, ix.dial(ctx)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
-	if err != nil {
-		return nil, fmt.Errorf("open the search index: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return nil, fmt.Errorf("open the search index: %w", err)
-	}
 	ix := &Index{path: path, large: largeIndex, broad: broadWord}
-	err = ix.dial(ctx)
+	err := ix.dial(ctx)
 	if err == nil || !spoilt(err) { // what cannot be read now may be whole: another process has it, or a disk is full
 		return ix, err
 	}
@@ -156,6 +145,15 @@ func (ix *Index) discard() error {
 
 // dial connects to the file, and makes what it holds if it is empty.
 func (ix *Index) dial(ctx context.Context) error {
+	if ix.path != "" {
+		f, err := os.OpenFile(ix.path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("open the search index: %w", err)
+		}
+	}
 	db, err := sidedb.Open(ctx, ix.path, "synchronous(NORMAL)", "secure_delete(1)", "cache_size(-32768)",
 		"temp_store(2)")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -79,6 +80,9 @@ func TestAnIndexThatIsDamagedFurtherInIsMadeAnew(t *testing.T) {
 		w.write(w.Owner(), workspace.Draft{Path: "notes/" + name, Text: name})
 		if got := len(w.find(w.Owner(), "walrus")); got == 0 {
 			t.Errorf("%s: nothing is found", name)
+		}
+		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v; want a file for its owner alone", name, info.Mode(), err)
 		}
 	}
 }
