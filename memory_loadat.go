@@ -70,14 +70,14 @@ func SnapshotsUpTo(ctx context.Context, s Store, id AgentID, seq int64) iter.Seq
 	}
 }
 
-// snapshotPlacer is a store that says where the snapshots may stand that Snapshots yields, newest first, without reading
-// them: one may have lost its body.
+// snapshotPlacer is a store that says where the snapshots may stand that Snapshots yields, newest first, without
+// reading them: one may have lost its body.
 type snapshotPlacer interface {
 	SnapshotCursors(ctx context.Context, id AgentID) ([]Cursor, error)
 }
 
-// seekSnapshots yields snapshots from about the newest one up to a seq on, newest first. It is false if they are not all
-// found where the store says: Snapshots may know more, or what is wrong.
+// seekSnapshots yields snapshots from about the newest one up to a seq on, newest first. It is false if they are not
+// all found where the store says: Snapshots may know more, or what is wrong.
 func seekSnapshots(ctx context.Context, s Store, id AgentID, seq int64) (iter.Seq2[Item, error], bool) {
 	p, ok := s.(snapshotPlacer)
 	if !ok {
