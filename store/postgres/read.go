@@ -19,6 +19,9 @@ const (
 	pageBytes = 4 << 20
 	// pageLooks is the same for rows of the agents.
 	pageLooks = 1024
+	// firstLooks is the same for the first page: a node asks what is due after each turn, and mostly stops at the first
+	// agent whose time has not come.
+	firstLooks = 16
 )
 
 // Entries implements perdure.Store.
@@ -307,12 +310,13 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 	return func(yield func(perdure.Look, error) bool) {
 		const text = `SELECT key, id, due, (SELECT scope FROM ~listings l WHERE l.agent=a.key) FROM ~agents a
 			WHERE due<=$1 AND (due, key)>($2, $3) ORDER BY due, key LIMIT $4`
-		for due, key := int64(0), int64(0); ; {
+		n := firstLooks
+		for due, key := int64(0), int64(0); ; n = pageLooks {
 			var page []perdure.Look
 			lastDue, lastKey := due, key
 			err := s.try(ctx, func(ctx context.Context) error {
 				page = page[:0]
-				rows, err := s.pool.Query(ctx, s.sql(text), int64(perdure.TimeOf(now)), due, key, pageLooks)
+				rows, err := s.pool.Query(ctx, s.sql(text), int64(perdure.TimeOf(now)), due, key, n)
 				if err != nil {
 					return err
 				}
@@ -338,7 +342,7 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 					return
 				}
 			}
-			if due, key = lastDue, lastKey; len(page) < pageLooks {
+			if due, key = lastDue, lastKey; len(page) < n {
 				return
 			}
 		}

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure"
 )
 
 // crowded is a house beside an agent that fills hundreds of pages.
@@ -131,5 +133,36 @@ func TestALogThatIsDamagedIsReadOnce(t *testing.T) {
 		} else if n > 20 {
 			t.Errorf("look %d costs %d queries and rows, the first %d", look, n, first)
 		}
+	}
+}
+
+// A node asks what is due after each turn: what that costs does not depend on how many agents are due later.
+func TestToFindTheFirstThatIsDueCostsLittle(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	vandal(t, path, "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i+1 FROM n WHERE i<5999) "+
+		"INSERT INTO agents(key,id,due) SELECT i, randomblob(32), i FROM n")
+	c, err := dial(path, "rw", readerPragmas...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.close() }()
+	was := c.work
+	looks, last, err := dueAfter(c, nil, firstLooks, 9_000, 999, 0)
+	if n := c.work - was; err != nil || len(looks) != firstLooks || last != 1000+firstLooks-1 || n > 2*firstLooks {
+		t.Errorf("%d are due, up to %d, %v; that took %d queries and rows, want at most %d", len(looks), last, err, n,
+			2*firstLooks)
+	}
+	found, at := 0, perdure.Time(0)
+	for l, err := range openBench(t, path).Due(t.Context(), perdure.Time(5_999).Go()) {
+		if err != nil || l.Due < at {
+			t.Fatalf("%v is due after %v, %v", l.Due, at, err)
+		}
+		if at = l.Due; at >= 1000 {
+			found++
+		}
+	}
+	if found != 5_000 {
+		t.Errorf("%d are found, want 5000", found)
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -22,6 +23,9 @@ const (
 	// pageLooks is the same for rows of the agents.
 	pageLooks     = 1024
 	pageLooksText = "1024" // in a statement: see rowsOf
+	// firstLooks is the same for the first page: a node asks what is due after each turn, and mostly stops at the first
+	// agent whose time has not come.
+	firstLooks = 16
 )
 
 // Entries implements perdure.Store.
@@ -323,11 +327,12 @@ func partOf(c *conn, rid int64, i int) (p part, err error) {
 // Due implements perdure.Store.
 func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, error] {
 	return func(yield func(perdure.Look, error) bool) {
-		for due, key := int64(0), int64(0); ; {
-			looks := make([]perdure.Look, 0, pageLooks)
+		n := firstLooks
+		for due, key := int64(0), int64(0); ; n = pageLooks {
+			looks := make([]perdure.Look, 0, n)
 			var last int64
 			err := s.read(ctx, func(c *conn) (err error) {
-				looks, last, err = dueAfter(c, looks[:0], now.UnixMilli(), due, key)
+				looks, last, err = dueAfter(c, looks[:0], n, now.UnixMilli(), due, key)
 				return err
 			})
 			if err != nil {
@@ -339,19 +344,20 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 					return
 				}
 			}
-			if len(looks) < pageLooks {
+			if len(looks) < n {
 				return
 			}
-			due, key = int64(looks[pageLooks-1].Due), last
+			due, key = int64(looks[len(looks)-1].Due), last
 		}
 	}
 }
 
-// dueAfter reads agents that are due after the one of a time and key, and returns the key of the last.
-func dueAfter(c *conn, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64, err error) {
-	looks, last, err = dueScoped(c, "(SELECT scope FROM listings WHERE agent=key)", looks, now, due, key)
+// dueAfter reads the first n agents, pageLooks at most, that are due after the one of a time and key, and returns the key
+// of the last. Where the index is damaged they may be more.
+func dueAfter(c *conn, looks []perdure.Look, n int, now, due, key int64) (_ []perdure.Look, last int64, err error) {
+	looks, last, err = dueScoped(c, "(SELECT scope FROM listings WHERE agent=key)", looks, n, now, due, key)
 	if corrupt(err) { // perhaps of a listing: what is due is known without it
-		looks, last, err = dueScoped(c, "NULL", looks[:0], now, due, key)
+		looks, last, err = dueScoped(c, "NULL", looks[:0], n, now, due, key)
 	}
 	if corrupt(err) {
 		return dueAround(c, err, looks[:0], now, due, key)
@@ -360,7 +366,7 @@ func dueAfter(c *conn, looks []perdure.Look, now, due, key int64) (_ []perdure.L
 }
 
 // dueScoped is dueAfter with their scopes, as a text of SQL has them.
-func dueScoped(c *conn, scope string, looks []perdure.Look, now, due, key int64) (_ []perdure.Look, last int64,
+func dueScoped(c *conn, scope string, looks []perdure.Look, n int, now, due, key int64) (_ []perdure.Look, last int64,
 	err error) {
 	err = c.query("SELECT due, key, id, "+scope+" FROM agents WHERE due<=? AND (due,key)>(?,?) ORDER BY due,key LIMIT "+
 		pageLooksText, func(v []driver.Value) error {
@@ -369,8 +375,13 @@ func dueScoped(c *conn, scope string, looks []perdure.Look, now, due, key int64)
 		id, _ := v[2].([]byte)
 		copy(l.Agent[:], id)
 		l.Scope, _ = v[3].(string)
-		looks = append(looks, l)
+		if looks = append(looks, l); len(looks) == n {
+			return errEnough
+		}
 		return nil
 	}, now, due, key)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return looks, last, err
 }
