@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/perdure/perdure/internal/disk"
 )
@@ -60,13 +61,20 @@ func (e exclusions) hold(path string) bool {
 }
 
 // are reports whether a file or folder is one of them.
-func (e exclusions) are(info fs.FileInfo) bool {
+func (e exclusions) are(info fs.FileInfo) bool { return isOne(info, e.infos()) }
+
+// infos are those of them that are there.
+func (e exclusions) infos() (there []fs.FileInfo) {
 	for _, x := range e {
-		if own, err := os.Stat(x.path); err == nil && os.SameFile(own, info) {
-			return true
+		if info, err := os.Stat(x.path); err == nil {
+			there = append(there, info)
 		}
 	}
-	return false
+	return there
+}
+
+func isOne(info fs.FileInfo, of []fs.FileInfo) bool {
+	return slices.ContainsFunc(of, func(one fs.FileInfo) bool { return os.SameFile(one, info) })
 }
 
 // errFound ends a walk.
@@ -100,8 +108,12 @@ func (e exclusions) link(info fs.FileInfo) bool {
 
 // surround reports whether a folder is one of them or inside one.
 func (e exclusions) surround(dir string) bool {
-	for at := realPath(dir); ; at = filepath.Dir(at) {
-		if info, err := os.Stat(at); e.hold(at) || err == nil && e.are(info) {
+	at := realPath(dir)
+	if e.hold(at) { // if it held a folder around this one, it would hold this one, too
+		return true
+	}
+	for there := e.infos(); ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && isOne(info, there) {
 			return true
 		}
 		if at == filepath.Dir(at) {
