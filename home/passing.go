@@ -313,6 +313,9 @@ func (l Local) admitNew(ctx context.Context, s *spool) (_ *exchange.Receipt, err
 			Want: "the whole memory of an agent that is not here", Hint: "a part of a memory travels as a file: " +
 				"perdure export, then perdure import"}
 	}
+	if refused := new(perdure.Rejection); errors.As(err, &refused) {
+		return nil, refused // where it lay here is nothing to its sender
+	}
 	if err != nil {
 		return nil, err
 	}

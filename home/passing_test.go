@@ -259,6 +259,28 @@ func TestHostilePeersAreRefusedByName(t *testing.T) {
 	}
 }
 
+// Whoever sends an agent that is refused learns why, and not where it lay here meanwhile.
+func TestARefusalDoesNotSayWhereItLay(t *testing.T) {
+	t.Parallel()
+	a, an := openDesk(t)
+	b, _ := openDesk(t)
+	trusts(t, b, an)
+	id := newAgent(t, a, 3)
+	n := 0
+	holed := func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range perdure.Memory(t.Context(), a.Desk.Store, id) {
+			if n++; n != 2 && !yield(e, err) {
+				return
+			}
+		}
+	}
+	_, err := b.Take(t.Context(), id, holed)
+	if !isRejected(err) || strings.Contains(err.Error(), "arriving") ||
+		strings.Contains(err.Error(), b.Desk.Home.Dir) {
+		t.Errorf("refused with %v", err)
+	}
+}
+
 func isInvalid(err error) bool  { return errors.Is(err, perdure.ErrInvalid) }
 func isRejected(err error) bool { return errors.Is(err, perdure.ErrRejected) }
 func isTooLarge(err error) bool { return home.KindOf(err) == home.KindTooLarge }
