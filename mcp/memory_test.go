@@ -188,6 +188,19 @@ func TestClientsRemember(t *testing.T) {
 			"hint: call session_open")
 		want(c.said("document_read", map[string]any{"path": "notes/none.md"}),
 			"hint: see document_list, or memory_search")
+		for _, x := range []struct{ tool, arg string }{{"document_read", "version"}, {"document_write", "base"}} {
+			in := map[string]any{"path": "decisions/use-go.md", "text": "No."}
+			if in[x.arg] = "0000"; x.arg == "version" {
+				delete(in, "text")
+			} else {
+				in[x.arg] = []string{"0000"}
+			}
+			text := c.said(x.tool, in)
+			want(text, "hint: document_read has the current version of decisions/use-go.md")
+			if strings.Contains(text, "perdure doc") || strings.Contains(text, "--store") {
+				t.Errorf("%s names a command: %s", x.tool, text)
+			}
+		}
 		want(c.said("session_open", nil), "open: begin")
 		if got := c.InitializeResult(); got != nil {
 			want(got.Instructions, "session_open")

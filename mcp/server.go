@@ -167,8 +167,10 @@ func (s *Server) typed(text string) string {
 
 // asTools are the tools that do what a hint names a command for: a model has no shell. What only people can do stays a
 // command.
-var asTools = strings.NewReplacer("perdure doc ls", "document_list", "perdure doc read", "document_read",
-	"perdure doc write", "document_write",
+var asTools = strings.NewReplacer(
+	"perdure doc history PATH lists them", "document_read of its path has the current version",
+	"see perdure doc history ", "document_read has the current version of ",
+	"perdure doc ls", "document_list", "perdure doc read", "document_read", "perdure doc write", "document_write",
 	"perdure search --rebuild", "perdure search --rebuild", "perdure search", "memory_search", // the longer comes first
 	"perdure session open --role ", "session_open, as ", "perdure session open", "session_open",
 	"perdure session close", "session_close", "perdure show --help", "show_agent", "perdure show", "show_agent",
