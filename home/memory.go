@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/alive"
 	"github.com/perdure/perdure/policy"
+	"github.com/perdure/perdure/view"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -96,7 +97,11 @@ func (h *Home) derive(ctx context.Context, w *workspace.Workspace, looks bool) e
 	if err == nil || !looks || ctx.Err() != nil || h.openIndex() == "" {
 		return err
 	}
-	h.note("the search index cannot be used, so one is derived for this command: %v", err)
+	why, hint := view.Explain(err, "perdure")
+	if hint != "" {
+		why += "; " + hint
+	}
+	h.note("the search index cannot be used, so one is derived for this command: %s", why)
 	w.Index, err = workspace.OpenIndex(ctx, "")
 	return err
 }

@@ -70,6 +70,8 @@ func Explain(err error, command string) (message, hint string) {
 			"with perdure ls or perdure log AGENT"
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		hint = "check the path"
+	case errors.Is(err, syscall.EISDIR):
+		hint = "a folder is where a file is wanted: name a file, or move that folder away"
 	case errors.Is(err, fs.ErrPermission):
 		hint = "give this user the right to it and to its folder (chmod, chown), or name another place"
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):

@@ -3,11 +3,21 @@ package view_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/view"
 )
+
+// TestAFolderInThePlaceOfAFileIsExplained: such as one that is called search.db.
+func TestAFolderInThePlaceOfAFileIsExplained(t *testing.T) {
+	_, err := os.OpenFile(t.TempDir(), os.O_RDWR, 0)
+	if text, hint := view.Explain(err, "perdure"); !strings.Contains(hint, "folder") {
+		t.Errorf("%q has the hint %q", text, hint)
+	}
+}
 
 func TestJoinedErrorsAreToldOneByOne(t *testing.T) {
 	a, b, c := errors.New("a is wrong"), errors.New("b is wrong"), errors.New("c: two\n  lines")
