@@ -159,12 +159,25 @@ func (r *Reader) Rename(ctx context.Context, from, to string, on *Visibility) (*
 			"promote it instead")
 	}
 	on = &Visibility{was.Visibility.Tier, was.Visibility.Scope}
+	linking, err := r.Linked(ctx, was.Path)
+	if err != nil {
+		return nil, err
+	}
 	var d *Document
 	err = r.inTurn(ctx, func() (err error) {
 		d, err = r.tryRename(ctx, was.Path, to, on)
 		return err
 	})
-	return d, err
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range linking {
+		if other.Agent == was.Agent && other.Path == was.Path {
+			other.Path = to // it links to itself
+		}
+		d.Linked = append(d.Linked, other.Path)
+	}
+	return d, nil
 }
 
 func (r *Reader) tryRename(ctx context.Context, from, to string, on *Visibility) (*Document, error) {

@@ -40,6 +40,7 @@ type Document struct {
 	Text       string          `json:"text,omitempty"`
 	Beside     []perdure.Hash  `json:"beside,omitempty"` // further current versions: a conflict
 	Base       []perdure.Hash  `json:"base,omitempty"`   // the versions that it replaced, where its text is read
+	Linked     []string        `json:"linked,omitempty"` // renamed: what still links to the path that it had
 
 	body perdure.Data
 	row  *version

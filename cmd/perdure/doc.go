@@ -119,12 +119,18 @@ func (m *memoryFlags) listed(none string, f func(ctx context.Context, r *workspa
 // written prints which version of a document f wrote, without its text: whoever wrote it knows what it says.
 func (m *memoryFlags) written(create bool, f func(ctx context.Context, r *workspace.Reader) (*workspace.Document,
 	error)) error {
+	return m.changed(create, show.Written, f)
+}
+
+// changed is written with other words for people.
+func (m *memoryFlags) changed(create bool, text func(io.Writer, *workspace.Document) error,
+	f func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error)) error {
 	return m.use(create, "", func(ctx context.Context, r *workspace.Reader) error {
 		d, err := f(ctx, r)
 		if err == nil {
 			d.Text = ""
 		}
-		return answer(m.out, show.Written)(d, err)
+		return answer(m.out, text)(d, err)
 	})
 }
 
@@ -291,7 +297,8 @@ func docMvCommand() *cobra.Command {
 	c := command("doc mv", cobra.ExactArgs(2))
 	m := newMemory(c).visibility("where several tiers or scopes have the path")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return m.written(false, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
+		text := func(w io.Writer, d *workspace.Document) error { return show.Renamed(w, d, m.h.Note) }
+		return m.changed(false, text, func(ctx context.Context, r *workspace.Reader) (*workspace.Document, error) {
 			return r.Rename(ctx, args[0], args[1], m.on)
 		})
 	}

@@ -49,6 +49,21 @@ func Written(w io.Writer, d *workspace.Document) error {
 	return err
 }
 
+// maxLinked is how many documents are named that link to where another was.
+const maxLinked = 10
+
+// Renamed says which version of a document there is now, and what still links to where it was.
+func Renamed(w io.Writer, d *workspace.Document, note Note) error {
+	if n := len(d.Linked); n > 0 {
+		names := view.InLine(strings.Join(d.Linked[:min(n, maxLinked)], ", "))
+		if n > maxLinked {
+			names += fmt.Sprintf(" and %d more (all with --json)", n-maxLinked)
+		}
+		note("what links to its old path leads nowhere now; change the links in " + names)
+	}
+	return Written(w, d)
+}
+
 // Removed says that a document is gone.
 func Removed(w io.Writer, d *workspace.Document) error {
 	_, err := fmt.Fprintf(w, "%s: removed; its versions stay in memory: perdure doc history lists them, and perdure "+
