@@ -2,7 +2,9 @@ package perdure_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -138,6 +140,57 @@ func TestANodeLogsOnceWhatItLacks(t *testing.T) {
 		want := `msg="cannot go on here" agent=` + id.Short() + " needs=advisor:nosuch"
 		if got := strings.Count(log.String(), want); got != 1 {
 			t.Errorf("%q is in the log %d times, want once:\n%s", want, got, &log)
+		}
+	})
+}
+
+// rottenStore cannot read memories while its why is set.
+type rottenStore struct {
+	*perdure.MemStore
+	why error
+}
+
+func (s *rottenStore) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[perdure.Item,
+	error] {
+	if s.why == nil {
+		return s.MemStore.Entries(ctx, id, after)
+	}
+	return func(yield func(perdure.Item, error) bool) { yield(perdure.Item{}, s.why) }
+}
+
+// TestADamagedAgentIsLoggedOnce: until something else is wrong with it, and again when it was well in between.
+func TestADamagedAgentIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &rottenStore{MemStore: new(perdure.MemStore)}
+		n := newNode(t, s, scripted(func(*perdure.Agent, int64) []perdure.Action {
+			return []perdure.Action{perdure.Sleep{Trigger: perdure.After{Millis: time.Minute.Milliseconds()}}}
+		}))
+		n.CacheSize = -1
+		var log strings.Builder
+		n.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+		create(t, n, perdure.Genesis{})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		for i, x := range []struct {
+			why  string
+			want int
+		}{{"a bad sum", 1}, {"a short row", 2}, {"", 2}, {"a short row", 3}} {
+			synctest.Wait()
+			s.why = nil
+			if x.why != "" {
+				s.why = errors.New(x.why)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if got := strings.Count(log.String(), "run agent"); got != x.want {
+				t.Errorf("%d: after an hour it is logged %d times, want %d:\n%s", i, got, x.want, &log)
+			}
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func (n *Node) Run(ctx context.Context) error {
 	workCtx, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	l := &loop{n: n, ctx: ctx, workCtx: workCtx, slots: make(chan struct{}, or(n.Concurrency, 64)),
-		wake: make(chan struct{}, 1), running: map[AgentID]bool{}, lacks: map[AgentID]string{}}
+		wake: make(chan struct{}, 1), running: map[AgentID]bool{}, said: map[AgentID]string{}}
 	n.runs(l, true)
 	defer n.runs(l, false)
 	l.watch()
@@ -81,7 +81,7 @@ type loop struct {
 
 	mu      sync.Mutex
 	running map[AgentID]bool
-	lacks   map[AgentID]string // what was logged that the node lacks
+	said    map[AgentID]string // what was logged of agents that this node cannot go on with
 	crowd   crowd
 	share   share
 	vigils  vigils
@@ -255,7 +255,7 @@ func (l *loop) turn(look Look) {
 	begun := TimeOf(time.Now())
 	c, err := l.n.claim(l.workCtx, id)
 	if err != nil {
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, ErrConflict) && l.news(id, err.Error()) {
 			l.n.Log.Error("claim agent", "agent", id.Short(), "err", err)
 		}
 		l.n.rest(id, Hash{}, time.Now().Add(storePoll))
@@ -267,7 +267,7 @@ func (l *loop) turn(look Look) {
 	l.taken()
 	idle, heads, err := l.n.runClaimed(l.workCtx, l.ctx.Done(), id, c, l.quantum())
 	if err != nil {
-		if l.workCtx.Err() == nil {
+		if l.workCtx.Err() == nil && l.news(id, err.Error()) {
 			l.n.Log.Error("run agent", "agent", id.Short(), "err", err)
 		}
 		l.n.rest(id, Hash{}, time.Now().Add(loadRetry))
@@ -283,22 +283,32 @@ func (l *loop) turn(look Look) {
 	l.rested(look, &idle, heads)
 }
 
-// maxLacks bounds the agents of which a node remembers that it has logged what it lacks for them.
-const maxLacks = 1 << 16
+// maxSaid bounds the agents of which a node remembers what it has logged of them.
+const maxSaid = 1 << 16
 
-// logLack logs what this node lacks for an agent: once, until that is something else.
+// news reports whether this is to be logged of an agent that this node cannot go on with: once, until it is something
+// else. Empty: it can.
+func (l *loop) news(id AgentID, what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if what == "" {
+		delete(l.said, id)
+		return false
+	}
+	if l.said[id] == what {
+		return false
+	}
+	if len(l.said) >= maxSaid {
+		clear(l.said)
+	}
+	l.said[id] = what
+	return true
+}
+
+// logLack logs what this node lacks for an agent.
 func (l *loop) logLack(id AgentID, idle *Idle) {
 	_, outside := phase.ScopeIn(idle.Needs)
-	l.mu.Lock()
-	told := l.lacks[id] == idle.Needs
-	if !told && len(l.lacks) >= maxLacks {
-		clear(l.lacks)
-	}
-	if l.lacks[id] = idle.Needs; idle.Needs == "" {
-		delete(l.lacks, id)
-	}
-	l.mu.Unlock()
-	if !told && !outside && idle.Needs != "" {
+	if l.news(id, idle.Needs) && !outside {
 		l.n.Log.Warn("cannot go on here", "agent", id.Short(), "needs", idle.Needs)
 	}
 }
