@@ -157,3 +157,43 @@ func HealsNone(t *testing.T, s interface {
 		t.Fatal(err)
 	}
 }
+
+// HealsWithoutItsBeginning loses the first entry of a memory: all else lies aside after a repair, under the name that
+// the agent was listed by, and a good copy brings all of it back.
+func HealsWithoutItsBeginning(t *testing.T, s interface {
+	Healable
+	perdure.Lister
+}, damage func(id perdure.AgentID) error) {
+	t.Helper()
+	w, good := Grown(t, s)
+	id, l := w.Agent.ID(), w.Agent.Listing(time.Now())
+	l.Name = "missed"
+	err := s.Index(t.Context(), w.Agent.Heads(), l)
+	if err == nil {
+		err = damage(id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != 0 || got.Aside != 5 {
+			t.Fatalf("heal without the first entry: %+v, %v, want 5 aside", got, err)
+		}
+		ill, err := s.Ailing(t.Context())
+		if x := ill[id]; err != nil || !x.Gone || x.Name != l.Name {
+			t.Fatalf("ailing: %+v, %v, want it gone and called %q", x, err, l.Name)
+		}
+		for l, err := range s.List(t.Context(), perdure.Filter{}) {
+			if err != nil || l.Agent == id {
+				t.Fatalf("it is listed: %+v, %v", l, err)
+			}
+		}
+	}
+	if got, err := s.Heal(t.Context(), id, good); err != nil || got.Entries != int64(len(good)) || got.Aside != 0 {
+		t.Fatalf("heal with a copy: %+v, %v", got, err)
+	}
+	w.Kept(t, s)
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Fatalf("ailing after all: %v, %v", ill, err)
+	}
+}

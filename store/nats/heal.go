@@ -74,14 +74,7 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		if err := s.commit(ctx, id, gone); err != nil {
 			return out, err
 		}
-		_, err := s.indexed(ctx, s.streams.list, s.streams.lists(id))
-		if err == nil {
-			_, err = s.store(ctx, s.streams.lists(id), nil, anything)
-		}
-		if err != nil {
-			return out, err
-		}
-		return out, nil
+		return out, s.unlist(ctx, id)
 	}
 	_, _, err = s.renew(ctx, id, found.last, perdure.Full, func(yield func(*perdure.Entry, error) bool) {
 		for _, e := range whole {
@@ -91,6 +84,33 @@ func (s *Store) heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		}
 	})
 	return out, err
+}
+
+// left is what is in the place of the listing of an agent that went, by the names of a listing.
+type left struct {
+	Name string `json:"name,omitempty"`
+}
+
+// unlist takes an agent of which all lies aside off the list. Its name stays there: only its genesis has it besides.
+func (s *Store) unlist(ctx context.Context, id perdure.AgentID) error {
+	m, err := s.indexed(ctx, s.streams.list, s.streams.lists(id))
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(left{nameIn(m)})
+	if err == nil {
+		_, err = s.store(ctx, s.streams.lists(id), b, anything)
+	}
+	return err
+}
+
+// nameIn is the name in the listing of an agent, also of one that went; empty: it has none.
+func nameIn(m *message) string {
+	var l left
+	if m == nil || json.Unmarshal(m.Data, &l) != nil {
+		return ""
+	}
+	return l.Name
 }
 
 // salvaged is what can be read of an agent.
@@ -317,7 +337,14 @@ func (s *Store) asides(ctx context.Context, out map[perdure.AgentID]perdure.Ailm
 			}
 		}
 		l, err := s.listing(ctx, id)
-		out[id] = perdure.Ailment{Name: l.Name, Gone: errors.Is(err, perdure.ErrNotFound),
+		gone := errors.Is(err, perdure.ErrNotFound)
+		if gone {
+			if m, err = s.get(ctx, s.streams.list, query{Last: s.streams.lists(id)}); err != nil {
+				return err
+			}
+			l.Name = nameIn(m)
+		}
+		out[id] = perdure.Ailment{Name: l.Name, Gone: gone,
 			Reason: fmt.Errorf("%d entries of it lie aside: what they are written on cannot be read", n)}
 	}
 	return nil

@@ -72,6 +72,14 @@ func TestAnAgentOfWhichNothingIsLeftIsMissed(t *testing.T) {
 	}
 }
 
+// TestAnAgentWithoutItsBeginningKeepsItsName removes the first message of a memory.
+func TestAnAgentWithoutItsBeginningKeepsItsName(t *testing.T) {
+	s := open(t, urlAt(serverEnv, t.Name()), Options{})
+	enginetest.HealsWithoutItsBeginning(t, s, func(id perdure.AgentID) error {
+		return s.remove(t.Context(), s.streams.log, places(t, s, id)[0])
+	})
+}
+
 // TestALostEndIsNoticed removes the last message of an agent: the process that was told it is there does not take an
 // older one for it, and who asks for damaged agents hears of it where a node had released the agent with it.
 func TestALostEndIsNoticed(t *testing.T) {

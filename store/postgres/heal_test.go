@@ -50,6 +50,17 @@ func TestAnAgentOfWhichNothingIsLeftIsMissed(t *testing.T) {
 	}
 }
 
+// TestAnAgentWithoutItsBeginningKeepsItsName removes the first row of a memory.
+func TestAnAgentWithoutItsBeginningKeepsItsName(t *testing.T) {
+	needServer(t)
+	s := open(t, urlAt(t.Name()), Options{})
+	enginetest.HealsWithoutItsBeginning(t, s, func(id perdure.AgentID) error {
+		_, err := s.pool.Exec(t.Context(), s.sql("DELETE FROM ~log "+
+			"WHERE pos=(SELECT min(pos) FROM ~log WHERE agent=(SELECT key FROM ~agents WHERE id=$1))"), id[:])
+		return err
+	})
+}
+
 // TestLostRowsAreNoticedAndHealed removes rows behind the store: the memory is refused, and the import of a good copy
 // brings back what was lost.
 func TestLostRowsAreNoticedAndHealed(t *testing.T) {
