@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/view"
 )
@@ -79,6 +81,35 @@ func (t *Typed) Vein(parent schema.Hash) ([]byte, error) {
 		return nil, fmt.Errorf("state of %s: %w", view.Called(t.of), err)
 	}
 	return b, nil
+}
+
+// unfit is what of the state of an agent does not fit its schema; nil: nothing, or nobody here can tell.
+func (h *Home) unfit(f *perdure.Fold) *view.Unfit {
+	if f.Intent.StateSchema.IsZero() || len(f.Vars) == 0 || f.Ended != nil {
+		return nil
+	}
+	all, err := h.Schemas()
+	if err != nil {
+		return nil // whoever asks for the state is told
+	}
+	check := func(vars map[string]perdure.Data) error { return all.CheckState(f.Intent.StateSchema, vars) }
+	bad := check(f.Vars)
+	if bad == nil || errors.Is(bad, perdure.ErrIncapable) {
+		return nil
+	}
+	u, left := &view.Unfit{Why: bad.Error()}, maps.Clone(f.Vars)
+	for _, name := range slices.Sorted(maps.Keys(f.Vars)) {
+		var r *perdure.Rejection
+		alone := check(map[string]perdure.Data{name: f.Vars[name]})
+		if errors.As(alone, &r) && r.Predicate == canon.PredCritical && r.Path == "$" { // no variable of the schema
+			delete(left, name)
+			u.Drop = append(u.Drop, name)
+		}
+	}
+	if check(left) != nil {
+		u.Drop = nil
+	}
+	return u
 }
 
 // TypedState is the state of an agent under a version of the schema its intent names; as is a number or latest. The

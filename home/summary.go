@@ -27,6 +27,7 @@ func (h *Home) summary(ctx context.Context, s perdure.Store, p *Point, me perdur
 		return v, now, err
 	}
 	v = view.Summarize(p.Agent, trust, h.KeyNames(), me, now)
+	v.Unfit = h.unfit(p.Agent.Fold())
 	if l := lastingOf(s); l != nil {
 		v.Survives = l.Survives()
 	}

@@ -67,6 +67,12 @@ func (v *Summary) Page(now time.Time, brief bool) []PageRow {
 	if !v.Trace.IsZero() {
 		p.row("trace", "%s", v.Trace)
 	}
+	if u := v.Unfit; u != nil {
+		p.row("state", "does not fit its schema, so that no more of it is set: %s", u.Why)
+		if do := u.mend(CommandName(v.Name, v.Agent)); do != "" {
+			p.do("mend", "", do)
+		}
+	}
 	if v.Survives != "" {
 		p.row("durable", "what is written survives %s", v.Survives)
 	}

@@ -148,6 +148,7 @@ type Summary struct {
 	Diverged []string               `json:"diverged"`
 	Survives string                 `json:"survives,omitempty"` // what is written to its store, as it was opened here
 	Older    *Older                 `json:"older,omitempty"`    // this home has seen more of it
+	Unfit    *Unfit                 `json:"unfit,omitempty"`    // what of its state does not fit its schema
 
 	Holds    perdure.Depth `json:"-"`
 	Unsure   bool          `json:"-"` // nobody can say whether what is under way has a worker
@@ -155,6 +156,32 @@ type Summary struct {
 
 	Names map[perdure.Key]string `json:"-"`
 	Tools []perdure.ToolRecord   `json:"-"`
+}
+
+// Unfit is what of a state does not fit its schema. Each copy of an agent holds what it sets against the version of the
+// schema it knows: the state of both together may fit neither, and no more is set until that is mended.
+type Unfit struct {
+	Why  string   `json:"why"`
+	Drop []string `json:"drop,omitempty"` // the variables without which it fits; none: that does not help
+}
+
+// mend is the command that has the state of the agent fit again; empty: nobody can tell.
+func (u *Unfit) mend(agent string) string {
+	set := ""
+	for _, name := range u.Drop {
+		word, ok := name+"=null", PlainWord(name)
+		if !ok {
+			word, ok = shellWord(word)
+		}
+		if !ok {
+			return ""
+		}
+		set += " --set " + word
+	}
+	if set == "" {
+		return ""
+	}
+	return "perdure edit " + agent + set
 }
 
 // child is what a parent knows of a child, and what the store knows of it besides.
