@@ -65,6 +65,9 @@ func Pack(s *Schema, value []byte, o Options) ([]byte, error) {
 	if _, err := (&Vein{Schema: s, Value: value, parent: o.Parent}).Parent(); err != nil {
 		return nil, err // no chain would ever take it
 	}
+	if _, _, err := (&Vein{Schema: s, Value: value}).Expires(); err != nil {
+		return nil, err // nothing that looks when its time is over would read it
+	}
 	if o.Embed {
 		c.Embedded = s.canonical
 	}

@@ -322,6 +322,9 @@ func TestTimeOfAValueIsOver(t *testing.T) {
 		if c.want == "" && err == nil || c.want != "" && (!ever || got.UTC().Format(time.RFC3339) != c.want) {
 			t.Errorf("%+v: got %v, %v, %v", c, got, ever, err)
 		}
+		if _, err := Pack(s, value, Options{}); (err == nil) != (c.want != "") {
+			t.Errorf("%+v: a file of it is made: %v", c, err)
+		}
 	}
 }
 
