@@ -190,6 +190,8 @@ func (n *narrator) line(e *perdure.Entry) Line {
 			l.What = eventText(&b, l.Act)
 		case perdure.Approval:
 			l.Act = n.decided[s.Decision]
+		case perdure.Lacks:
+			l.Signal = perdure.Incapable
 		case perdure.Doubt:
 			l.Act = n.decided[s.Decision]
 			l.Tool = toolName(l.Act)
