@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,12 +52,7 @@ type keyFailure struct {
 // into use.
 func (h *Home) Rotate(ctx context.Context, s perdure.Store, name string, resume, force bool) (*KeysChanged, error) {
 	path, next := filepath.Join(h.Dir, KeyFile), filepath.Join(h.Dir, nextKeyFile)
-	present, err := keyfile.Read(path)
-	if errors.Is(err, perdure.ErrNotFound) {
-		if lost := h.lostKey(ctx); lost != nil {
-			return nil, lost
-		}
-	}
+	present, err := h.present(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +252,16 @@ func (h *Home) hasAgents(ctx context.Context) (string, error) {
 	return "", s.Close()
 }
 
+// present is the key at the path of this home's own. One that was there and is gone is said to be gone: to make another
+// costs the agents that are here.
+func (h *Home) present(ctx context.Context, path string) (*perdure.Signer, error) {
+	s, err := keyfile.Read(path)
+	if errors.Is(err, perdure.ErrNotFound) {
+		return nil, cmp.Or(h.lostKey(ctx), err)
+	}
+	return s, err
+}
+
 // lostKey refuses to go on without the key this home had.
 func (h *Home) lostKey(ctx context.Context) error {
 	why, err := h.hadKey(ctx)
@@ -295,7 +301,7 @@ func (h *Home) Revoke(ctx context.Context, s perdure.Store, who perdure.Trustee,
 	if err != nil {
 		return nil, err
 	}
-	key, err := keyfile.Read(path)
+	key, err := h.present(ctx, path)
 	if err != nil {
 		return nil, err
 	}

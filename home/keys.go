@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/keyfile"
 )
 
 // KeyPath is where the key of this home is.
@@ -102,10 +101,7 @@ func (h *Home) ShowKey(ctx context.Context) (*KeyView, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := keyfile.Read(path)
-	if errors.Is(err, perdure.ErrNotFound) {
-		return nil, cmp.Or(h.lostKey(ctx), err) // to make another costs the agents that are here
-	}
+	s, err := h.present(ctx, path)
 	if err != nil {
 		return nil, err
 	}
