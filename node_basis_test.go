@@ -15,12 +15,13 @@ import (
 // market is a node with an agent that looks at a price, and then proposes to pay, on the basis of the price.
 type market struct {
 	resting
-	price int
-	looks int
-	paid  int
-	stale int64
-	after []perdure.Action // before it pays
-	heard []string         // the events that its advisor was shown
+	price  int
+	looks  int
+	paid   int
+	stale  int64
+	unread bool             // it pays without having looked at the price
+	after  []perdure.Action // before it pays
+	heard  []string         // the events that its advisor was shown
 }
 
 func newMarket(t *testing.T) *market {
@@ -43,7 +44,11 @@ func newMarket(t *testing.T) *market {
 		}
 		switch a.Fold().Turns {
 		case 0:
-			return perdure.Advice{Actions: []perdure.Action{perdure.Execute{Tool: "price"}}}, nil
+			look := perdure.Execute{Tool: "price"}
+			if s.unread {
+				look.Args = []byte{0xa0}
+			}
+			return perdure.Advice{Actions: []perdure.Action{look}}, nil
 		case 1:
 			return perdure.Advice{
 				Actions: append(s.after, perdure.Execute{Tool: "pay"}),
@@ -120,6 +125,26 @@ func TestABasisThatHoldsTooShortIsRefused(t *testing.T) {
 			}
 		}
 		t.Error("nothing says that the advice was refused")
+	})
+}
+
+// TestWhatWasNeverReadIsNotSaidToHaveChanged: a proposal may rest on what its advisor has not looked at.
+func TestWhatWasNeverReadIsNotSaidToHaveChanged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newMarket(t)
+		s.unread = true
+		s.run()
+		time.Sleep(2 * time.Hour)
+		s.answer(true)
+		s.run()
+		for _, b := range bodies(t, s.n.Store, s.id) {
+			if o, ok := b.(perdure.Outcome); ok && o.Signal == perdure.Denied &&
+				strings.Contains(o.Note, "price, which it rests on, was not read before") {
+				return
+			}
+		}
+		t.Error("nothing says why it was not done")
 	})
 }
 

@@ -31,8 +31,11 @@ func (f *Fold) planChanged() Step {
 
 // whyChanged says which read of the basis came to something else.
 func (f *Fold) whyChanged() string {
-	return fmt.Sprintf("not done: %s, which it rests on, is not what it was; the advisor is asked again",
-		f.Basis.Basis.Reads[f.Basis.Changed-1].Read.Tool)
+	read, how := f.Basis.Basis.Reads[f.Basis.Changed-1], "is not what it was"
+	if read.Result.IsZero() {
+		how = "was not read before, so nobody can tell whether it is what it was"
+	}
+	return fmt.Sprintf("not done: %s, which it rests on, %s; the advisor is asked again", read.Read.Tool, how)
 }
 
 // outdated reports whether an action waits until what it rests on has been looked at again, and what to do for that, if
