@@ -177,7 +177,7 @@ func (w *Wait) Describe(ctx context.Context, s perdure.Store, a *perdure.Agent) 
 
 // DescribeAll is describe of several of one agent, in at most two passes over its memory.
 func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits []Wait) error {
-	wanted := described{by: map[perdure.Hash][]*Wait{}, proposed: map[perdure.Hash][]proposed{}}
+	wanted := described{by: map[perdure.Hash][]*Wait{}, proposed: map[perdure.Hash][]proposed{}, open: a.Fold().Open}
 	for i := range waits {
 		if w := &waits[i]; !w.Decision.IsZero() && w.Effect == 0 {
 			wanted.by[w.Decision] = append(wanted.by[w.Decision], w)
@@ -198,6 +198,7 @@ func DescribeAll(ctx context.Context, s perdure.Store, a *perdure.Agent, waits [
 type described struct {
 	by       map[perdure.Hash][]*Wait    // by decision
 	proposed map[perdure.Hash][]proposed // by advice: a decision need not say what it is about
+	open     []perdure.Open              // of the agent: of nothing else a part of the budget is set aside
 }
 
 // proposed is a wait whose action is that of an advice, at a place.
@@ -243,7 +244,10 @@ func (d *described) take(e *perdure.Entry) {
 	switch b := e.Content().(type) {
 	case perdure.Decision:
 		for _, w := range d.by[e.Name] {
-			w.Effect, w.Reserve = b.Effect, b.Reserve
+			open := func(o perdure.Open) bool { return o.Decision == e.Name }
+			if w.Effect = b.Effect; w.Kind != WaitDoubled || slices.ContainsFunc(d.open, open) {
+				w.Reserve = b.Reserve
+			}
 			w.askedBy(e.Origin)
 			if b.Action == nil && w.Action == nil {
 				d.proposed[b.Advice] = append(d.proposed[b.Advice], proposed{w, b.Index})
