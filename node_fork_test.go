@@ -89,6 +89,32 @@ func TestAForkTakesTheStateAlongAndBelongsToWhoeverForks(t *testing.T) {
 	}
 }
 
+// Whose key was revoked in an agent is told what is left to do, and does it.
+func TestWhoseKeyWasRevokedForks(t *testing.T) {
+	alice := forker(t, new(perdure.MemStore), "alice")
+	id := withState(t, alice, bounded("acme")).ID()
+	tell := func(id perdure.AgentID, k perdure.KeyChange) error {
+		_, err := alice.Tell(t.Context(), id, perdure.Event{Name: "told", Notice: k})
+		return err
+	}
+	if err := tell(id, perdure.KeyChange{Revoke: alice.Key.Key()}); err != nil {
+		t.Fatal(err)
+	}
+	err := tell(id, perdure.KeyChange{Revoke: forker(t, alice.Store, "bob").Key.Key()})
+	if err == nil || !strings.Contains(err.Error(), "key.revoked") ||
+		!strings.HasSuffix(err.Error(), "perdure fork "+id.Short()) {
+		t.Errorf("a revoked key is told %v, want that it can fork the agent", err)
+	}
+	from := loaded(t, alice.Store, id)
+	fork, err := alice.Fork(t.Context(), from, from.Fold().ForkGenesis(from.Heads()[0], true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tell(fork.ID(), perdure.KeyChange{Revoke: forker(t, alice.Store, "cy").Key.Key()}); err != nil {
+		t.Errorf("the fork: %v", err)
+	}
+}
+
 func TestAForkPassesTheGuardAndTheSchema(t *testing.T) {
 	s := new(perdure.MemStore)
 	alice := forker(t, s, "alice")
