@@ -1,6 +1,9 @@
 package perdure
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestWhoEndsAnAgent holds the end of an agent in which there is an entry of eve, who is nobody here, against who began
 // it: what is ours does not end by a stranger's word, and what is a stranger's is as that stranger says.
@@ -39,6 +42,22 @@ func TestWhoEndsAnAgent(t *testing.T) {
 		if got := c.trust.Ended(&b) != nil; got != c.ended {
 			t.Errorf("%s: it has ended: %v, want %v", name, got, c.ended)
 		}
+	}
+}
+
+// TestAStrangersAgentWaitsForNobodyOnceItHasEnded: there is nothing to be said to it, so no list has it as waiting.
+func TestAStrangersAgentWaitsForNobodyOnceItHasEnded(t *testing.T) {
+	a, err := FoldEntries(seq(lineage(t, "G").all()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := *a
+	ended.fold = a.fold.clone()
+	ended.fold.Ended = &Ending{}
+	strange := NewTrust(trustee("bob", MayOwn, "acme"))
+	if now := time.Now(); !a.listing(strange, now).Waiting || ended.listing(strange, now).Waiting {
+		t.Errorf("it waits to be admitted: %v, once it has ended %v; want true and false",
+			a.listing(strange, now).Waiting, ended.listing(strange, now).Waiting)
 	}
 }
 

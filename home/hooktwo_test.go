@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -32,6 +33,64 @@ func (r *rival) Put(ctx context.Context, id perdure.AgentID, e ...*perdure.Entry
 		r.first()
 	}
 	return r.Store.Put(ctx, id, e...)
+}
+
+// TestAnAgentThatLeavesTheScopeOfAHookIsNotThereForIt has copies of an agent meet, while a post of the hook waits for its
+// turn, that moved to scopes which exclude each other.
+func TestAnAgentThatLeavesTheScopeOfAHookIsNotThereForIt(t *testing.T) {
+	t.Parallel()
+	h := &home.Home{Dir: t.TempDir()}
+	key, err := webhook.ParseKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqrTwjUPD8ILPZI")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := perdure.GenerateSigner("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := new(perdure.MemStore)
+		desk := &home.Desk{Home: h, Store: s, Node: &perdure.Node{Store: s, Key: signer}}
+		to := desk.Hooked(webhook.Hook{Name: "ci", Scope: "acme/ops", Keys: []webhook.Key{key}})
+		for moves, want := range map[bool]int{false: http.StatusOK, true: http.StatusNotFound} {
+			a, err := desk.Node.Create(t.Context(), perdure.Genesis{Intent: perdure.Intent{Goal: "listen"},
+				Charter: perdure.Charter{Scope: "acme/ops"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := []byte(`{"name":"deploy"}`)
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/agents/"+a.ID().String()+"/events",
+				bytes.NewReader(body))
+			if err := webhook.Sign(r.Header, a.ID().String(), time.Now(), body, key); err != nil {
+				t.Fatal(err)
+			}
+			turn, err := desk.Turns.Take(t.Context(), a.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			go to.ServeHTTP(w, r)
+			synctest.Wait() // it has found the agent
+			for _, scope := range []string{"acme/ops/one", "acme/ops/two"} {
+				e, _, err := signer.Commit(a, time.Now(), perdure.Draft{Body: perdure.Decision{
+					Action: perdure.Mutate{Scope: &scope}, Verdict: perdure.Verdict{Answer: perdure.Allow}}})
+				if err == nil && moves {
+					err = s.Put(t.Context(), a.ID(), e...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn()
+			synctest.Wait()
+			if w.Code != want {
+				t.Errorf("it moves: %v, the hook is answered %d: %s; want %d", moves, w.Code, w.Body, want)
+			}
+			if a, err = perdure.Load(t.Context(), s, a.ID()); err != nil || (len(a.Fold().Inbox) > 0) == moves {
+				t.Errorf("it moves: %v, it was told: %v, %v", moves, len(a.Fold().Inbox) > 0, err)
+			}
+		}
+	})
 }
 
 // TestAMessageThatComesToTwoServersAtOnceIsOneEntry has a message come to the second server of a home while the first
