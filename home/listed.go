@@ -342,6 +342,9 @@ func (h *Home) strangers(ctx context.Context, s perdure.Store, out []Listed, now
 				l.Standing, l.Waiting, l.Apart = a.Standing(trust, place, now), false, "-"
 			default:
 				l.Apart = needs(view.Unable(a, trust, h.nodeKey(), now))
+				if is := a.Standing(trust, place, now); is == phase.StandingWaiting { // for its seat; as Summary.Seated
+					l.Standing, l.Waiting = is, true
+				}
 			}
 		}
 		if held != nil {
