@@ -88,12 +88,13 @@ func (r *Ran) Stuck() (what, hint string) {
 		return "", ""
 	case r.older != nil:
 		return "", r.older.Fix()
-	case r.idle.Is(phase.RestHeld) && r.Now.Fold().Ended != nil:
+	case r.Held() && r.Now.Fold().Ended != nil:
 		return "", "an entry that does not count here ends it: go on with a copy from before that; perdure import " +
 			"FILE --drop-unknown puts it in the place of this one"
-	case r.idle.Is(phase.RestHeld):
-		return "", "look at it with perdure show; then perdure resume admits it, or perdure key trust makes its " +
-			"authors count"
+	case r.Held():
+		id := r.Agent.Short() // its name may be that of one from here
+		return "", "look at it with perdure show " + id + "; then perdure resume " + id + " admits it, or the command " +
+			"above makes the entries of that key count"
 	case r.idle.Is(phase.RestBlind):
 		return "", "make room for seen.db in the home, or let it be written; see perdure doctor"
 	case r.idle.Is(phase.RestShallow):
@@ -143,6 +144,9 @@ func (r *Ran) Err() error {
 	}
 	return nil
 }
+
+// Held reports whether the agent does not count here: why says what to type about that.
+func (r *Ran) Held() bool { return r.idle.Is(phase.RestHeld) }
 
 // Text is where the agent stands, for people, and what it ended with.
 func (r *Ran) Text(now time.Time) (text, result string) {

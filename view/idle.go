@@ -93,10 +93,7 @@ func (s *speech) reason(r *perdure.Reason) string {
 	case phase.RestPolicy:
 		return "asleep: its wait is over, and policy does not let it wake" + after(r.Note)
 	case phase.RestHeld:
-		if bad, ok := r.Fault.(*perdure.Rejection); ok {
-			return fmt.Sprintf("held: entry %.12s is by %s; it takes the right %s", bad.Entry, bad.Got, bad.Want)
-		}
-		return fmt.Sprintf("held: %v", r.Fault)
+		return "held: " + HeldText(r.Fault)
 	case phase.RestOlder:
 		if r.Given {
 			return "this copy is older than one seen here: " + SinceGiven + ", and goes on elsewhere"

@@ -194,10 +194,14 @@ func (p *page) standing() {
 		}
 		return
 	}
+	held := func(w Wait) bool { return w.Kind == WaitHeld }
 	switch {
-	case p.Older != nil: // that is why
+	case p.Older != nil || slices.ContainsFunc(p.Waits, held): // that is why
 	case p.Why != "":
-		p.row("why", "%s", p.WhyText(p.now))
+		if p.row("why", "%s", p.WhyText(p.now)); p.Stranger { // it ends with what to type
+			last := &p.rows[len(p.rows)-1]
+			last.Text, last.Do = "", last.Text
+		}
 	default:
 		p.row("next", "%s", p.Next)
 	}

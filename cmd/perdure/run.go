@@ -71,6 +71,9 @@ func (r *running) agent(ctx context.Context, p *home.Powers, s perdure.Store, id
 	}
 	err = r.out.print(ran, func(w io.Writer) error {
 		text, result := ran.Text(now)
+		if ran.Held() {
+			text = here(text)
+		}
 		text = term.Folded("", 2, text, term.WidthOf(w)) // its name and note are the agent's words, too
 		if result != "" {
 			text += term.SaidText(result, term.WidthOf(w)) + "\n"
