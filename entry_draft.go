@@ -136,8 +136,8 @@ func (s *Signer) extendOn(a *Agent, parents []Hash, now time.Time, d Draft) (*En
 	}
 	next, err := a.apply([]*Entry{e}, true)
 	if r := new(Rejection); errors.As(err, &r) && r.Predicate == predRevoked.Name {
-		r.Hint = "this key was revoked in the agent: whoever else may own it goes on with it, or this key with a fork " +
-			"of it: perdure fork " + a.ID().Short()
+		r.Hint = "this key was revoked in the agent: whoever else may own it goes on with it, or this key with a " +
+			"fork of it: perdure fork " + a.ID().Short()
 	}
 	return e, next, err
 }

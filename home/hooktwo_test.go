@@ -35,8 +35,8 @@ func (r *rival) Put(ctx context.Context, id perdure.AgentID, e ...*perdure.Entry
 	return r.Store.Put(ctx, id, e...)
 }
 
-// TestAnAgentThatLeavesTheScopeOfAHookIsNotThereForIt has copies of an agent meet, while a post of the hook waits for its
-// turn, that moved to scopes which exclude each other.
+// TestAnAgentThatLeavesTheScopeOfAHookIsNotThereForIt has copies of an agent meet, while a post of the hook waits for
+// its turn, that moved to scopes which exclude each other.
 func TestAnAgentThatLeavesTheScopeOfAHookIsNotThereForIt(t *testing.T) {
 	t.Parallel()
 	h := &home.Home{Dir: t.TempDir()}

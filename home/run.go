@@ -93,8 +93,8 @@ func (r *Ran) Stuck() (what, hint string) {
 			"FILE --drop-unknown puts it in the place of this one"
 	case r.Held():
 		id := r.Agent.Short() // its name may be that of one from here
-		return "", "look at it with perdure show " + id + "; then perdure resume " + id + " admits it, or the command " +
-			"above makes the entries of that key count"
+		return "", "look at it with perdure show " + id + "; then perdure resume " + id + " admits it, or the " +
+			"command above makes the entries of that key count"
 	case r.idle.Is(phase.RestBlind):
 		return "", "make room for seen.db in the home, or let it be written; see perdure doctor"
 	case r.idle.Is(phase.RestShallow):
