@@ -102,6 +102,7 @@ type Fold struct {
 	drifted     []Hash     // those in fallen that only such advice has seen
 	marks       []wakeMark // on messages in the inbox
 	remade      *labelled  // its kind and labels as programs before relabel had them, if they differ
+	doubling    []repeat   // questions about what was decided beside them
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

@@ -34,6 +34,7 @@ func (f *Fold) ask(e *Entry, d *Decision, action Action) {
 	}
 	w.actions += more
 	f.Asks = append(mine(f, f.Asks, &f.own.asks), q)
+	f.askedBeside(e, action)
 }
 
 // dropAsk takes away a question that has its answer.

@@ -51,6 +51,7 @@ func (f *Fold) acted(e *Entry, what, advice Hash, index int64) {
 	if h.beyond {
 		f.double(Doubled{First: f.forgot.Name, Second: e.Name, Time: e.Time})
 	}
+	f.actedBeside(e, what)
 	f.remember(act{at: e.Position(), what: what, by: advice, index: index})
 }
 
@@ -162,7 +163,7 @@ func (f *Fold) settled(decision Hash) bool {
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
 	f.unmade, f.happened, f.made, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil, nil
-	f.sights, f.drifted, f.marks, f.beside = nil, nil, nil, nil
+	f.sights, f.drifted, f.marks, f.beside, f.doubling = nil, nil, nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {
@@ -179,6 +180,7 @@ func (f *Fold) undone(decision Hash) {
 		f.acts = slices.DeleteFunc(slices.Clone(f.acts), is)
 		f.rooms.acts = roomBehind(f.acts)
 	}
+	f.notRepeated(decision)
 	f.settled(decision)
 }
 

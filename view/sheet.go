@@ -121,6 +121,7 @@ func (w *Wait) Sheet(now time.Time) []Row {
 			rows = append(rows, Row{label, []string{text}})
 		}
 	}
+	add("", w.again())
 	add("", w.Circumstances(now))
 	if w.Effect != 0 {
 		add("effect", w.Effect.String())

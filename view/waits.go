@@ -58,6 +58,7 @@ type Wait struct {
 	Approved int             `json:"approved,omitempty"`
 	Expired  string          `json:"expired,omitempty"` // whose approval ran out before it was used, and when
 	Lacking  string          `json:"lacking,omitempty"` // why too few people can answer, and what to do about it
+	Repeats  []repeated      `json:"repeats,omitempty"` // where the same was allowed, unknown to whoever asked
 	Stage    int64           `json:"stage,omitempty"`   // how often the question has gone to more people
 	Next     *escalation     `json:"next,omitempty"`    // to whom it goes if nobody answers
 	Since    perdure.Time    `json:"since,omitempty"`
@@ -250,6 +251,9 @@ func ApprovalOf(f *perdure.Fold, q *perdure.Asking, t *perdure.Trust, name strin
 				"2006-01-02 15:04:05"))
 		}
 	}
+	for _, at := range f.Repeats(q) {
+		w.Repeats = append(w.Repeats, repeated{at.Seq, at.Name})
+	}
 	if len(f.Charter.Approvers) > 0 {
 		w.Whom = t.Answerers(f, q)
 	}
@@ -306,6 +310,25 @@ func phrase(s string) string {
 		return Quoted(s)
 	}
 	return OneLine(s, 0)
+}
+
+// repeated is a decision that let happen what a question asks about, in another copy of the agent.
+type repeated struct {
+	Seq      int64        `json:"seq"`
+	Decision perdure.Hash `json:"decision"`
+}
+
+// again says that the same was allowed where whoever asked had not seen it; empty: nothing tells so.
+func (w *Wait) again() string {
+	var at []string
+	for _, r := range w.Repeats {
+		at = append(at, fmt.Sprintf("at seq %d (decision %s)", r.Seq, r.Decision.Short()))
+	}
+	if len(at) == 0 {
+		return ""
+	}
+	return "the same was allowed in another copy, " + strings.Join(at, ", ") +
+		": approve it only if it is to happen again"
 }
 
 // Circumstances says why a person is asked, who, how many must agree, until when, and who is asked next.
