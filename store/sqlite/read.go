@@ -352,8 +352,8 @@ func (s *Store) Due(ctx context.Context, now time.Time) iter.Seq2[perdure.Look, 
 	}
 }
 
-// dueAfter reads the first n agents, pageLooks at most, that are due after the one of a time and key, and returns the key
-// of the last. Where the index is damaged they may be more.
+// dueAfter reads the first n agents, pageLooks at most, that are due after the one of a time and key, and returns the
+// key of the last. Where the index is damaged they may be more.
 func dueAfter(c *conn, looks []perdure.Look, n int, now, due, key int64) (_ []perdure.Look, last int64, err error) {
 	looks, last, err = dueScoped(c, "(SELECT scope FROM listings WHERE agent=key)", looks, n, now, due, key)
 	if corrupt(err) { // perhaps of a listing: what is due is known without it
