@@ -103,6 +103,7 @@ type Fold struct {
 	marks       []wakeMark // on messages in the inbox
 	remade      *labelled  // its kind and labels as programs before relabel had them, if they differ
 	doubling    []repeat   // questions about what was decided beside them
+	wanted      []wanted   // what open questions are about, see questioned; nil: not worked out
 	work        int64      // steps, and the elements of lists they have copied or compared: what tests count
 }
 

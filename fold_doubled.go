@@ -163,7 +163,7 @@ func (f *Fold) settled(decision Hash) bool {
 func (f *Fold) forgetful() *Fold {
 	f.acts, f.doubled, f.forgot, f.fallen, f.fallenBytes = nil, nil, Position{}, nil, 0
 	f.unmade, f.happened, f.made, f.tellers, f.twins, f.echoes = nil, nil, nil, nil, nil, nil
-	f.sights, f.drifted, f.marks, f.beside, f.doubling = nil, nil, nil, nil, nil
+	f.sights, f.drifted, f.marks, f.beside, f.doubling, f.wanted = nil, nil, nil, nil, nil, nil
 	if slices.ContainsFunc(f.Heads, func(h Head) bool { return h.missed != nil || h.beyond }) {
 		f.Heads = slices.Clone(f.Heads)
 		for i := range f.Heads {
