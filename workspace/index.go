@@ -18,7 +18,8 @@ import (
 // IndexFile is the file of a home that an index is in.
 const IndexFile = "search.db"
 
-// LockMark is what the name of the file has after that of the index whose lock the process has that begins a role.
+// LockMark is what the name of the file has after that of the index whose lock the process has that begins a role, or
+// makes the file of the index.
 const LockMark = "-role"
 
 // Index is what is derived from the memories of a store: which versions of documents are current, their links and
@@ -27,7 +28,8 @@ const LockMark = "-role"
 type Index struct {
 	path         string
 	db           *sql.DB
-	large, broad int64 // see largeIndex and broadWord
+	file         fs.FileInfo // that it is in; nil: in memory, or it is not open
+	large, broad int64       // see largeIndex and broadWord
 
 	mu     sync.Mutex
 	counts map[string]spread // in how many texts frequent words are
@@ -84,11 +86,11 @@ INSERT INTO place VALUES(1, NULL, 0);
 // damaged or of another version is made anew: it holds nothing that the store does not.
 func OpenIndex(ctx context.Context, path string) (*Index, error) {
 	ix := &Index{path: path, large: largeIndex, broad: broadWord}
-	err := ix.dial(ctx)
-	if err == nil || !spoilt(err) { // what cannot be read now may be whole: another process has it, or a disk is full
-		return ix, err
+	err := ix.dial(ctx, path == "")
+	if spoilt(err) || errors.Is(err, fs.ErrNotExist) {
+		err = ix.renew(ctx)
 	}
-	return ix, ix.renew(ctx)
+	return ix, err // what cannot be read now may be whole: another process has it, or a disk is full
 }
 
 // Ready is Follow before anybody in this process uses the index. One that turns out to be damaged is made anew; another
@@ -104,18 +106,31 @@ func (ix *Index) Ready(ctx context.Context, s perdure.Store) error {
 	return ix.Follow(ctx, s, nil)
 }
 
-// renew puts an empty index in the place of one that is spoilt.
+// renew puts an empty index in the place of one that is spoilt, or makes one where there is none. One that another
+// process has made since is used as it is. Nobody else makes or removes the file meanwhile.
 func (ix *Index) renew(ctx context.Context) error {
+	done, err := ix.alone(ctx)
+	if err != nil {
+		return fmt.Errorf("open the search index: %w", err)
+	}
+	defer done()
+	now, err := os.Stat(ix.path)
+	same := err == nil && os.SameFile(ix.file, now) // the old file is open still, so that no new one passes for it
 	if ix.db != nil {
 		_ = ix.db.Close() // it is thrown away
-	}
-	if err := ix.discard(); err != nil {
-		return fmt.Errorf("open the search index: %w", err)
 	}
 	ix.mu.Lock()
 	ix.counts, ix.of, ix.ready = nil, 0, nil
 	ix.mu.Unlock()
-	return ix.dial(ctx)
+	if !same {
+		if err := ix.dial(ctx, true); !spoilt(err) {
+			return err
+		}
+	}
+	if err := ix.discard(); err != nil {
+		return fmt.Errorf("open the search index: %w", err)
+	}
+	return ix.dial(ctx, true)
 }
 
 // named says which file an error is of that tells of a damaged one, and what to do.
@@ -123,8 +138,8 @@ func (ix *Index) named(err error) error {
 	if ix.path == "" || !sidedb.Spoilt(err) {
 		return err
 	}
-	return perdure.WithHint(fmt.Errorf("%s is damaged: %w", ix.path, err), "perdure search --rebuild derives it anew, "+
-		"and what uses it has to be started again; nothing is lost, it holds nothing that the store does not")
+	return perdure.WithHint(fmt.Errorf("%s is damaged: %w", ix.path, err), "run perdure search --rebuild, then restart "+
+		"what uses it; nothing is lost")
 }
 
 // errVersion says that an index was made by another version of this program.
@@ -143,12 +158,19 @@ func (ix *Index) discard() error {
 	return nil
 }
 
-// dial connects to the file, and makes what it holds if it is empty.
-func (ix *Index) dial(ctx context.Context) error {
+// dial connects to the file, and makes what it holds if it is empty. Whoever creates it has the lock.
+func (ix *Index) dial(ctx context.Context, create bool) error {
+	ix.file = nil
+	var file fs.FileInfo
 	if ix.path != "" {
-		f, err := os.OpenFile(ix.path, os.O_RDWR|os.O_CREATE, 0o600) // what it holds is for its owner alone
+		how := os.O_RDWR
+		if create {
+			how |= os.O_CREATE
+		}
+		f, err := os.OpenFile(ix.path, how, 0o600) // what it holds is for its owner alone
 		if err == nil {
-			err = f.Close()
+			file, err = f.Stat()
+			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("open the search index: %w", err)
@@ -166,6 +188,7 @@ func (ix *Index) dial(ctx context.Context) error {
 	if err := ix.begin(ctx); err != nil {
 		return errors.Join(fmt.Errorf("open the search index: %w", err), db.Close())
 	}
+	ix.file = file
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -84,6 +86,66 @@ func TestAnIndexThatIsDamagedFurtherInIsMadeAnew(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v; want a file for its owner alone", name, info.Mode(), err)
 		}
+	}
+}
+
+// Two begin at once, and both see the damage: the second goes on with the file that the first has made.
+func TestASpoiltIndexIsMadeAnewOnce(t *testing.T) {
+	t.Parallel()
+	store := stores["sqlite"](t)
+	path := filepath.Join(t.TempDir(), workspace.IndexFile)
+	key := signer(t, "ann")
+	w := worldOf(t, store, key, path)
+	for i := range 300 {
+		w.write(w.Owner(), workspace.Draft{Path: fmt.Sprintf("notes/%d.md", i), Text: strings.Repeat("a walrus ", 200)})
+	}
+	if err := w.Index.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, path)
+	one, two := worldOf(t, store, key, path), worldOf(t, store, key, path)
+	other := worldOf(t, store, key, "")
+	other.write(other.Owner(), workspace.Draft{Path: "notes/new.md", Text: "new"})
+	if err := two.Index.Follow(t.Context(), store, nil); err == nil {
+		t.Fatal("the damage is not seen")
+	}
+	if err := one.Index.Ready(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Index.Ready(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(made, now) {
+		t.Errorf("the second has thrown away what the first made: %v", err)
+	}
+	one.write(one.Owner(), workspace.Draft{Path: "notes/one.md", Text: "a walrus"})
+	if got := len(two.find(two.Owner(), "walrus")); got == 0 {
+		t.Error("the second finds nothing")
+	}
+}
+
+// Who opens an index while another process takes a spoilt one away, file by file, makes none in between.
+func TestAnIndexIsMadeByOneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), workspace.IndexFile)
+	lock, err := disk.OpenLocked(path + workspace.LockMark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	ix, err := workspace.OpenIndex(t.Context(), path)
+	if h := new(perdure.Hint); err == nil || !errors.As(err, &h) || h.Do != "try again" {
+		t.Errorf("%v, want one that says to try again", err)
+	}
+	if err == nil {
+		_ = ix.Close()
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
 	}
 }
 

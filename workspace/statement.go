@@ -44,11 +44,12 @@ func (ix *Index) query(ctx context.Context, text string, args ...any) (*sql.Rows
 // row asks a statement that is asked often and has one row.
 func (ix *Index) row(ctx context.Context, text string, args []any, to ...any) error {
 	s, err := ix.statement(ctx, text)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case s == nil:
+		err = ix.db.QueryRowContext(ctx, text, args...).Scan(to...)
+	default:
+		err = s.QueryRowContext(ctx, args...).Scan(to...)
 	}
-	if s == nil {
-		return ix.db.QueryRowContext(ctx, text, args...).Scan(to...)
-	}
-	return s.QueryRowContext(ctx, args...).Scan(to...)
+	return ix.named(err)
 }

@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync/atomic"
 	"time"
@@ -147,12 +146,12 @@ func (w *Workspace) vacant(ctx context.Context, u *unborn) error {
 }
 
 const (
-	// aloneTries is how often the lock of who begins a role is tried, with a moment between: each has it for less.
+	// aloneTries is how often the lock is tried that alone takes, with a moment between: each has it for less.
 	aloneTries = 500
 	aloneWait  = 10 * time.Millisecond
 )
 
-// alone waits until no other process that uses the index begins a role.
+// alone waits until no other process that uses the index begins a role, or makes the file of the index.
 func (ix *Index) alone(ctx context.Context) (done func(), err error) {
 	if ix.path == "" {
 		return func() {}, nil
@@ -174,7 +173,10 @@ func (ix *Index) alone(ctx context.Context) (done func(), err error) {
 		case <-time.After(aloneWait):
 		}
 	}
-	return nil, fmt.Errorf("wait for who begins another role: %w", err)
+	if errors.Is(err, disk.ErrLocked) {
+		err = perdure.WithHint(errors.New("another process is beginning a role, or making the search index"), "try again")
+	}
+	return nil, err
 }
 
 // self is the agent of the role.
