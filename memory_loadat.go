@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sort"
@@ -86,26 +87,29 @@ func seekSnapshots(ctx context.Context, s Store, id AgentID, seq int64) (iter.Se
 	places, err := p.SnapshotCursors(ctx, id)
 	found := err == nil
 	first := sort.Search(len(places), func(i int) bool {
-		item, there := snapshotAt(ctx, s, id, places[i])
-		found = found && there
+		item, there, err := snapshotAt(ctx, s, id, places[i])
+		found = found && there && err == nil
 		return !found || item.Seq <= seq
 	})
 	return func(yield func(Item, error) bool) {
 		for _, c := range places[first:] {
-			// what is not there any more has been dropped meanwhile
-			if item, there := snapshotAt(ctx, s, id, c); there && item.body != nil && !yield(item, nil) {
+			item, there, err := snapshotAt(ctx, s, id, c)
+			if errors.Is(err, ErrNotFound) || err == nil && (!there || item.body == nil) {
+				continue // it has been dropped meanwhile
+			}
+			if !yield(item, err) {
 				return
 			}
 		}
 	}, found
 }
 
-// snapshotAt is the snapshot at a cursor.
-func snapshotAt(ctx context.Context, s Store, id AgentID, at Cursor) (Item, bool) {
+// snapshotAt is the snapshot at a cursor, if it is there.
+func snapshotAt(ctx context.Context, s Store, id AgentID, at Cursor) (snap Item, there bool, err error) {
 	for item, err := range s.Entries(ctx, id, at-1) {
-		return item, err == nil && item.Cursor == at && item.Kind == KindSnapshot
+		return item, err == nil && item.Cursor == at && item.Kind == KindSnapshot, err
 	}
-	return Item{}, false
+	return Item{}, false, nil
 }
 
 // takeAll folds entries of a memory that was folded before, so that which signatures cover them is not asked: it may

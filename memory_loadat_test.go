@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"testing"
 	"time"
@@ -139,6 +140,52 @@ func TestLaterSnapshotsAreNotRead(t *testing.T) {
 				snapshots)
 		}
 		counted.places = 0
+	}
+}
+
+// unreadable is a store that cannot read from one place.
+type unreadable struct {
+	*sought
+	at  perdure.Cursor
+	err error
+}
+
+func (s *unreadable) Entries(ctx context.Context, id perdure.AgentID, after perdure.Cursor) iter.Seq2[
+	perdure.Item, error] {
+	if after == s.at {
+		return func(yield func(perdure.Item, error) bool) { yield(perdure.Item{}, s.err) }
+	}
+	return s.sought.Entries(ctx, id, after)
+}
+
+// TestASnapshotThatCannotBeReadIsNotPassedOver: what is left is read from far before it, and nobody is told why. One
+// that was dropped since is.
+func TestASnapshotThatCannotBeReadIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	store := new(perdure.MemStore)
+	id := create(t, newNode(t, store, nil), perdure.Genesis{Intent: perdure.Intent{Goal: "go on"}})
+	s := on(t, loaded(t, store, id))
+	for range 50 {
+		s.write(perdure.Event{Name: "tick"}, perdure.Snapshot{Fold: *s.a.Fold()})
+	}
+	put(t, store, id, s.all...)
+	counted := &sought{MemStore: store}
+	places, err := counted.SnapshotCursors(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("input/output error")
+	for _, fault := range []error{failed, perdure.ErrNotFound} {
+		broken := &unreadable{counted, places[2] - 1, fault}
+		var got []error
+		for _, err := range perdure.SnapshotsUpTo(t.Context(), broken, id, 1<<40) {
+			if got = append(got, err); len(got) == 3 {
+				break
+			}
+		}
+		if fault == failed && !errors.Is(got[2], failed) || fault != failed && got[2] != nil {
+			t.Errorf("%v: %v", fault, got)
+		}
 	}
 }
 
