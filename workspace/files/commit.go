@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/internal/git"
 	"github.com/perdure/perdure/view"
 )
 
@@ -282,7 +283,8 @@ func (g *repository) write(ctx context.Context, tree, head, message string, show
 // calls show. An index that is behind HEAD, because this process was killed, would have the next commit of a person
 // take documents back; one that is ahead does no harm.
 func (g *repository) move(ctx context.Context, env []string, why, to, from string, show func() error) error {
-	c := g.command(context.WithoutCancel(ctx), env, "update-ref", "-m", why, "--stdin") // killed, it leaves locks
+	whole := context.WithoutCancel(ctx) // killed, it leaves locks
+	c := git.Command(whole, g.dir, env, "update-ref", "-m", why, "--stdin")
 	var beside bytes.Buffer
 	c.Stderr = &beside
 	steps, err := c.StdinPipe()

@@ -11,10 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/git"
 	"github.com/perdure/perdure/view"
 )
 
@@ -28,18 +28,9 @@ type repository struct {
 // ErrMoved says that git put a folder back to another state than the one that was synced last.
 var ErrMoved = errors.New("git moved the folder")
 
-// runsNothing are settings with which git runs no program that a repository names. Whoever can write to a folder is not
-// who uses git there: an agent that may write files would run programs.
-var runsNothing = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-	"-c", "safe.bareRepository=explicit", "-c", "core.sshCommand=false", "-c", "gc.auto=0"}
-
-// fetchesNothing keeps git from getting what is missing in a repository from where the repository says: that, too, runs
-// programs it names.
-var fetchesNothing = []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=0"}
-
 // run runs git in the folder, and returns what it prints.
 func (g *repository) run(ctx context.Context, in string, env []string, args ...string) (string, error) {
-	c := g.command(ctx, env, args...)
+	c := git.Command(ctx, g.dir, env, args...)
 	c.Stdin = strings.NewReader(in)
 	var out, beside bytes.Buffer
 	c.Stdout, c.Stderr = &out, &beside
@@ -50,21 +41,6 @@ func (g *repository) run(ctx context.Context, in string, env []string, args ...s
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, view.OneLine(beside.String(), maxLine))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
-}
-
-// command is git in the folder.
-func (g *repository) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, "git", append(slices.Clip(runsNothing), args...)...)
-	c.Dir = g.dir
-	c.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
-		for _, name := range []string{"DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "OBJECT_DIRECTORY"} {
-			if strings.HasPrefix(s, "GIT_"+name+"=") {
-				return true // of a git that runs us
-			}
-		}
-		return false
-	}), slices.Concat(fetchesNothing, env)...)
-	return c
 }
 
 func (g *repository) git(ctx context.Context, args ...string) (string, error) {

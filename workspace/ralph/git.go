@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/perdure/perdure/internal/git"
 )
 
 // Repository is a folder that git keeps.
@@ -18,8 +20,7 @@ type Repository struct {
 
 // git runs git, and returns what it prints.
 func (g *Repository) git(ctx context.Context, args ...string) (string, error) {
-	c := exec.CommandContext(ctx, "git", args...)
-	c.Dir = g.Dir
+	c := git.Command(ctx, g.Dir, nil, args...)
 	var out, beside bytes.Buffer
 	c.Stdout, c.Stderr = &out, &beside
 	if err := c.Run(); err != nil {
