@@ -23,12 +23,29 @@ type boxes struct {
 	indent []int          // of each task
 	parent []int          // of each task; -1: none
 	above  []string       // headings
-	below  map[int]string // of a task: its further lines
+	under  string         // what a box that is in no other one is under
+	within map[int]string // of a task with boxes below it: what those are under
+	before strings.Builder
+	below  map[int]*strings.Builder // of a task: its further lines
+}
+
+// maxUnder bounds what is kept of what a box is under: each of many boxes repeats it.
+const maxUnder = 1 << 10
+
+// under is what is below a title that is itself under something.
+func under(above, title string) string {
+	if above != "" {
+		title = above + " / " + title
+	}
+	if len(title) <= maxUnder {
+		return title
+	}
+	return strings.ToValidUTF8(title[:maxUnder], "")
 }
 
 // parseBoxes reads Markdown. A box with boxes below it is no task of its own: it is done when they are.
 func parseBoxes(src []byte) *List {
-	p := &boxes{list: &List{src: src}, below: map[int]string{}}
+	p := &boxes{list: &List{src: src}, within: map[int]string{}, below: map[int]*strings.Builder{}}
 	at, number, fenced := 0, 0, false
 	for line := range strings.Lines(string(src)) {
 		number++
@@ -53,18 +70,20 @@ func (p *boxes) box(text string, m []int, at, number int) {
 		p.open = p.open[:len(p.open)-1]
 	}
 	parent := -1
-	under := slices.Clone(p.above)
+	above := p.under
 	if len(p.open) > 0 {
 		parent = p.open[len(p.open)-1]
-		for _, i := range p.open {
-			under = append(under, p.list.Tasks[i].Title)
+		if p.within[parent] == "" {
+			up := &p.list.Tasks[parent]
+			p.within[parent] = under(up.Under, up.Title)
 		}
+		above = p.within[parent]
 	}
 	title := strings.TrimSpace(stamp.ReplaceAllString(text[m[6]:m[7]], ""))
 	if title == "" {
 		title = strings.TrimSpace(text[m[6]:m[7]])
 	}
-	t := Task{Title: title, Under: strings.Join(under, " / "), Line: number, Done: text[m[4]:m[5]] != " ",
+	t := Task{Title: title, Under: above, Line: number, Done: text[m[4]:m[5]] != " ",
 		at: at + m[4], to: at + m[5]}
 	if t.Done {
 		t.Day = day.FindString(stamp.FindString(text[m[6]:m[7]]))
@@ -83,12 +102,16 @@ func (p *boxes) other(text string, fenced bool) {
 			p.list.Title = title
 		}
 		p.above = append(p.above[:min(len(p.above), hashes-1)], title)
+		p.under = ""
+		for _, head := range p.above {
+			p.under = under(p.under, head)
+		}
 		p.open = nil
 		return
 	}
 	if len(p.open) == 0 {
 		if len(p.list.Tasks) == 0 {
-			p.list.Text += text + "\n"
+			p.before.WriteString(text + "\n")
 		}
 		return
 	}
@@ -97,7 +120,10 @@ func (p *boxes) other(text string, fenced bool) {
 		p.open = nil // a paragraph of its own
 		return
 	}
-	p.below[i] += text + "\n"
+	if p.below[i] == nil {
+		p.below[i] = new(strings.Builder)
+	}
+	p.below[i].WriteString(text + "\n")
 }
 
 // done is the list.
@@ -113,12 +139,15 @@ func (p *boxes) done() *List {
 	var leaves []Task
 	place := map[string]int{}
 	for i := range all {
-		all[i].Text = strings.TrimRight(all[i].Title+"\n"+p.below[i], "\n ")
+		all[i].Text = strings.TrimRight(all[i].Title, "\n ")
+		if more := p.below[i]; more != nil {
+			all[i].Text = strings.TrimRight(all[i].Title+"\n"+more.String(), "\n ")
+		}
 		if place[all[i].ID] = i; !holds[i] {
 			leaves = append(leaves, all[i])
 		}
 	}
-	p.list.Text = strings.TrimSpace(p.list.Text)
+	p.list.Text = strings.TrimSpace(p.before.String())
 	p.list.Tasks = leaves
 	p.list.tick = func(t *Task) []edit {
 		i := place[t.ID]

@@ -104,14 +104,14 @@ func (l *List) Tick(id string) (b []byte, changed bool, err error) {
 
 // named gives tasks ids: of equal ones the second is told from the first by its number.
 func named(all []Task, words func(t *Task) string) {
-	seen := map[string]int{}
+	seen := map[[sha256.Size]byte]int{}
 	for i := range all {
 		w := words(&all[i])
-		seen[w]++
-		if n := seen[w]; n > 1 {
-			w = fmt.Sprintf("%s\x00%d", w, n)
-		}
 		sum := sha256.Sum256([]byte(w))
+		seen[sum]++
+		if n := seen[sum]; n > 1 {
+			sum = sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", w, n))
+		}
 		all[i].ID = hex.EncodeToString(sum[:6])
 	}
 }
