@@ -57,7 +57,7 @@ const minDigits = 8
 // meant is what a post answers, of what the agent asks: what it names, else the only thing it can be for. Nil: it
 // asks nothing.
 func (h *Handler) meant(ctx context.Context, p *post, body *resumption) (*asked, error) {
-	if whole, err := perdure.ParseHash(body.Digest); err == nil && body.Decision == "" {
+	if whole, err := perdure.ParseHash(body.Digest); err == nil && !whole.IsZero() && body.Decision == "" {
 		return &asked{digest: whole}, nil // whether that is open, or who was first, the desk says
 	}
 	for name, text := range map[string]string{"digest": body.Digest, "decision": body.Decision} {

@@ -281,6 +281,7 @@ func TestHooksThatMayNotAreRefusedAndToldWhatToConfigure(t *testing.T) {
 		"a short digest":     {"ana", path, `{"approved":true,"digest":"ab"}`, 400, ""},
 		"another digest": {"ana", path, `{"approved":true,"digest":"` + strings.Repeat("ab", 32) + `"}`, 404,
 			""},
+		"a digest of nothing":   {"ana", path, `{"approved":false,"digest":"` + strings.Repeat("0", 64) + `"}`, 404, ""},
 		"an event without name": {"crm", "/v1/agents/" + id.String() + "/events", `{"data":1}`, 400, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
