@@ -65,15 +65,27 @@ func check(u *url.URL, allow []origin) error {
 		return fmt.Errorf("field url: a name or password does not belong in it; use a header, such as Authorization")
 	}
 	host, port := hostOf(u), portOf(u)
+	var near []origin // of this host
 	for _, o := range allow {
-		if o.scheme == u.Scheme && o.port == port && (o.any || (!o.below && host == o.host) ||
-			(o.below && strings.HasSuffix(host, "."+o.host))) {
+		if !o.any && (o.below || host != o.host) && (!o.below || !strings.HasSuffix(host, "."+o.host)) {
+			continue
+		}
+		if o.scheme == u.Scheme && o.port == port {
 			return nil
 		}
+		near = append(near, o)
 	}
-	return fmt.Errorf("field url: %s://%s is not allowed here; allowed are %v", u.Scheme,
-		clip(net.JoinHostPort(host, port)), allow)
+	// The list may name hosts that are nobody's business who does not know them: this goes to the model, and with the
+	// agent wherever it goes.
+	why := "which hosts are is set in node.yaml"
+	if len(near) > 0 {
+		why = fmt.Sprintf("of this host is %v", near[:min(len(near), maxNear)])
+	}
+	return fmt.Errorf("field url: %s://%s is not allowed here; %s", u.Scheme, clip(net.JoinHostPort(host, port)), why)
 }
+
+// maxNear bounds how many entries of an allow-list are named of the host that is asked for.
+const maxNear = 4
 
 // String is the origin in the form of an error: always with its scheme and port, which an entry may leave out.
 func (o origin) String() string {

@@ -125,10 +125,28 @@ func TestHostsAreDeniedByDefault(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsNotAllowedComesWithThoseThatAre(t *testing.T) {
-	h := httpTools(t, tool.HTTP{Allow: []string{"127.0.0.1:8080", "*.example.com", "http://*"}})
-	fails(t, call(t, h("get"), map[string]any{"url": "http://127.0.0.1:8080/"}), "http://127.0.0.1:8080 is not allowed",
-		"https://127.0.0.1:8080", "https://*.example.com:443", "http://*:80")
+func TestAHostThatIsNotAllowedComesWithWhatIsOfItAlone(t *testing.T) {
+	list := []string{"127.0.0.1:8080", "*.example.com", "db.internal", "*.corp.example"}
+	for u, want := range map[string][]string{
+		"http://127.0.0.1:8080/":      {"http://127.0.0.1:8080 is not allowed", "https://127.0.0.1:8080"},
+		"https://a.example.com:8443/": {"https://a.example.com:8443 is not allowed", "https://*.example.com:443"},
+		"https://example.org/":        {"https://example.org:443 is not allowed", "node.yaml"},
+	} {
+		o := call(t, httpTools(t, tool.HTTP{Allow: list})("get"), map[string]any{"url": u})
+		fails(t, o, want...)
+		if strings.Contains(o.Note, "internal") || strings.Contains(o.Note, "corp") {
+			t.Errorf("%s: %s: want no other host", u, o.Note)
+		}
+	}
+	for port := range 100 {
+		list = append(list, fmt.Sprint("127.0.0.1:", 9000+port))
+	}
+	o := call(t, httpTools(t, tool.HTTP{Allow: list})("get"), map[string]any{"url": "http://127.0.0.1:8080/"})
+	if fails(t, o, "https://127.0.0.1:8080"); len(o.Note) > 300 {
+		t.Errorf("a refusal of %d bytes: %s", len(o.Note), o.Note)
+	}
+	o = call(t, httpTools(t, tool.HTTP{Allow: []string{"http://*"}})("get"), map[string]any{"url": "https://127.0.0.1/"})
+	fails(t, o, "http://*:80")
 }
 
 func TestPrivateAddressesAreNotConnectedTo(t *testing.T) {
