@@ -119,14 +119,19 @@ func checkSchema(schema any, args Data) error {
 			value = v
 		}
 	}
-	c := schemaCheck{root: schema, left: maxArgumentChecks}
+	c := schemaCheck{root: schema, left: maxArgumentChecks, found: map[string]any{}}
 	return c.check(schema, value, "", 0)
 }
 
 type schemaCheck struct {
-	root any
-	left int // how many more checks
+	root  any
+	left  int            // how many more checks
+	found map[string]any // the schemas that were referred to; nil: there is none
 }
+
+// spend counts work that grows with the schema or the value, of which a check may have any amount: about as much as one
+// check is without it counts as one.
+func (c *schemaCheck) spend(checks int) { c.left -= checks }
 
 // check holds a value against a schema. At is the path of the value; depth counts schemas within each other.
 func (c *schemaCheck) check(schema, value any, at string, depth int) error {
@@ -142,16 +147,22 @@ func (c *schemaCheck) check(schema, value any, at string, depth int) error {
 		return nil
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		if target, found := c.resolve(ref); found {
+		target, met := c.found[ref]
+		if !met {
+			target = c.resolve(ref)
+			c.found[ref] = target
+		}
+		c.spend(len(ref) >> 10)
+		if target != nil {
 			if err := c.check(target, value, at, depth+1); err != nil {
 				return err
 			}
 		}
 	}
-	if err := checkType(s, value, at); err != nil {
+	if err := c.checkType(s, value, at); err != nil {
 		return err
 	}
-	if err := checkBounds(s, value, at); err != nil {
+	if err := c.checkBounds(s, value, at); err != nil {
 		return err
 	}
 	if err := c.checkAlternatives(s, value, at, depth); err != nil {
@@ -166,27 +177,25 @@ func (c *schemaCheck) check(schema, value any, at string, depth int) error {
 	return nil
 }
 
-// resolve finds a schema within the schema by a JSON pointer.
-func (c *schemaCheck) resolve(ref string) (any, bool) {
+// resolve finds a schema within the schema by a JSON pointer; nil: there is none.
+func (c *schemaCheck) resolve(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok || (path != "" && path[0] != '/') {
-		return nil, false
+		return nil
 	}
 	at := c.root
 	for _, name := range strings.Split(path, "/")[1:] {
 		m, ok := at.(map[string]any)
 		if !ok {
-			return nil, false
+			return nil
 		}
-		if at, ok = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]; !ok {
-			return nil, false
-		}
+		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
 	}
-	return at, true
+	return at
 }
 
 // checkType holds a value against type, enum and const.
-func checkType(s map[string]any, value any, at string) error {
+func (c *schemaCheck) checkType(s map[string]any, value any, at string) error {
 	var types []string
 	switch t := s["type"].(type) {
 	case string:
@@ -198,6 +207,7 @@ func checkType(s map[string]any, value any, at string) error {
 			}
 		}
 	}
+	c.spend(len(types) >> 3)
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, value) }) {
 		return fmt.Errorf("%swant %s, got %s", field(at), clipped(strings.Join(types, " or "), 64), typeOf(value))
 	}
@@ -205,10 +215,45 @@ func checkType(s map[string]any, value any, at string) error {
 	if v, has := s["const"]; has {
 		allowed, ok = []any{v}, true
 	}
-	if ok && !slices.ContainsFunc(allowed, func(a any) bool { return sameValue(a, value) }) {
-		return fmt.Errorf("%swant one of %s", field(at), clipped(fmt.Sprintf("%v", allowed), 256))
+	if ok && !c.isOneOf(value, allowed) {
+		list := fmt.Sprintf("%v", allowed)
+		c.spend(len(list) >> 7)
+		return fmt.Errorf("%swant one of %s", field(at), clipped(list, 256))
 	}
 	return nil
+}
+
+// isOneOf reports whether a plain value is one of several; 1 and 1.0 are the same.
+func (c *schemaCheck) isOneOf(value any, allowed []any) bool {
+	c.spend(len(allowed) >> 3)
+	text, isText := value.(string)
+	var want string
+	for _, one := range allowed {
+		if other, ok := one.(string); ok || isText { // long texts are not written anew
+			if ok && isText && other == text {
+				return true
+			}
+			continue
+		}
+		if want == "" {
+			want = c.json(value)
+		}
+		if got := c.json(one); got != "" && got == want {
+			return true
+		}
+	}
+	return false
+}
+
+// json is the one spelling of a value; empty if it has none.
+func (c *schemaCheck) json(value any) string {
+	d, err := DataOf(value)
+	if err != nil {
+		return ""
+	}
+	b := d.JSON()
+	c.spend(1 + len(b)>>5)
+	return string(b)
 }
 
 // isType reports whether a value is of a type of JSON Schema. Bytes are text in JSON.
@@ -252,10 +297,14 @@ var schemaBounds = []struct {
 }
 
 // checkBounds holds a number, or how long a text, list or object is, against what bounds it.
-func checkBounds(s map[string]any, value any, at string) error {
+func (c *schemaCheck) checkBounds(s map[string]any, value any, at string) error {
 	of := "number"
 	switch v := value.(type) {
 	case string:
+		if number(s["minLength"]) == nil && number(s["maxLength"]) == nil {
+			return nil
+		}
+		c.spend(len(v) >> 10)
 		if strings.Contains(v, "secret:") { // how long a secret is, only the tool sees
 			return nil
 		}
@@ -303,13 +352,6 @@ func typeOf(value any) string {
 	return "what is no number"
 }
 
-// sameValue reports whether two plain values are the same; 1 and 1.0 are.
-func sameValue(a, b any) bool {
-	x, errA := DataOf(a)
-	y, errB := DataOf(b)
-	return errA == nil && errB == nil && string(x.JSON()) == string(y.JSON())
-}
-
 // checkAlternatives holds a value against allOf, anyOf and oneOf. Of oneOf one that fits is enough: whether others fit,
 // too, is for the tool to say.
 func (c *schemaCheck) checkAlternatives(s map[string]any, value any, at string, depth int) error {
@@ -328,7 +370,7 @@ func (c *schemaCheck) checkAlternatives(s map[string]any, value any, at string, 
 				first = nil
 				break
 			}
-			if i == 0 {
+			if i == 0 || c.left <= 0 { // out of work is why, then
 				first = err
 			}
 		}
@@ -344,6 +386,7 @@ func (c *schemaCheck) checkAlternatives(s map[string]any, value any, at string, 
 func (c *schemaCheck) checkFields(s, value map[string]any, at string, depth int) error {
 	known, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
+	c.spend((len(required) + len(known)) >> 3)
 	for _, r := range required {
 		if name, ok := r.(string); ok {
 			if _, there := value[name]; !there {
@@ -355,16 +398,22 @@ func (c *schemaCheck) checkFields(s, value map[string]any, at string, depth int)
 	if _, patterns := s["patternProperties"]; patterns {
 		limited = false
 	}
-	for _, name := range slices.Sorted(maps.Keys(value)) {
+	judged := known // whose names are judged
+	if limited {
+		c.spend(len(value) >> 1)
+		judged = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(judged)) {
 		one, ok := known[name]
+		_, there := value[name]
 		switch {
-		case ok:
-		case limited && more == false:
-			return fmt.Errorf("%sthere is no such field; the fields are %s", field(below(at, name)), fieldNames(known))
-		case limited:
-			one = more
-		default:
+		case !there:
 			continue
+		case ok:
+		case more == false:
+			return fmt.Errorf("%sthere is no such field; the fields are %s", field(below(at, name)), fieldNames(known))
+		default:
+			one = more
 		}
 		if err := c.check(one, value[name], below(at, name), depth+1); err != nil {
 			return err

@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,46 @@ func TestSchemaOfAStrangerCannotStopTheNode(t *testing.T) {
 		call: func(context.Context, perdure.Call) (perdure.Result, error) { return perdure.Result{}, nil }}
 	if v, _, _ := judged(t, odd, dataJSON(t, `{"a":[1]}`)); v.Answer != perdure.Allow {
 		t.Errorf("got %+v, want what is no schema left to the tool", v)
+	}
+}
+
+// A small schema may ask for many checks, each of them of all that is in it and in the arguments.
+func TestWorkOfOneCheckOfAStrangersSchemaCounts(t *testing.T) {
+	many := strings.Repeat(`"x",`, 10_000) + `"x"`
+	long, fields := strings.Repeat("x", 1<<20), `"f":0`
+	for i := range 10_000 {
+		fields += fmt.Sprintf(`,"f%d":0`, i)
+	}
+	for name, c := range map[string]struct {
+		leaf, value string
+		want        perdure.Answer
+	}{
+		"length":        {`{"maxLength":2000000}`, `"` + long + `"`, perdure.Deny},
+		"no length":     {`{"type":"string"}`, `"` + long + `"`, perdure.Allow},
+		"const":         {`{"const":["` + long + `"]}`, `["` + long + `"]`, perdure.Deny},
+		"another const": {`{"anyOf":[{"const":["` + long + `"]},{}]}`, `1`, perdure.Deny},
+		"enum":          {`{"enum":[` + many + `,"y"]}`, `"y"`, perdure.Deny},
+		"types":         {`{"type":[` + many + `,"integer"]}`, `1`, perdure.Deny},
+		"required":      {`{"required":[` + many + `]}`, `{"x":1}`, perdure.Deny},
+		"fields": {`{"anyOf":[{"additionalProperties":{"type":"string"}},{}]}`, `{` + fields + `}`,
+			perdure.Deny},
+		"one field": {`{"properties":{"f":{"type":"integer"}}}`, `{` + fields + `}`, perdure.Allow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const levels = 14
+			defs := ""
+			for i := range levels {
+				ref := fmt.Sprintf(`{"$ref":"#/$defs/l%d"}`, i+1)
+				defs += fmt.Sprintf(`"l%d":{"allOf":[%s,%s]},`, i, ref, ref)
+			}
+			schema := fmt.Sprintf(`{"properties":{"v":{"$ref":"#/$defs/l0"}},"$defs":{%s"l%d":%s}}`, defs, levels, c.leaf)
+			tl := &tool{spec: perdure.Spec{Name: "s.t", Effect: perdure.Read, Args: dataJSON(t, schema)},
+				call: func(context.Context, perdure.Call) (perdure.Result, error) { return perdure.Result{}, nil }}
+			v, _, _ := judged(t, tl, dataJSON(t, `{"v":`+c.value+`}`))
+			if v.Answer != c.want || c.want == perdure.Deny && !strings.Contains(v.Reason, "more work") {
+				t.Errorf("got %v: %.500s, want %v", v.Answer, v.Reason, c.want)
+			}
+		})
 	}
 }
 
