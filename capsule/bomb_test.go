@@ -9,11 +9,13 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"filippo.io/age"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/canon"
 )
 
 // bomb is a capsule of n bodies of 16 MiB that are the same few chunks over and over: some 80 KB for 16 MiB.
@@ -194,5 +196,42 @@ func TestWhatAgentsWriteUnpacks(t *testing.T) {
 	if _, err := Import(t.Context(), new(perdure.MemStore), bytes.NewReader(b.Bytes()),
 		ImportOptions{Anyone: true}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The description that a capsule brings is looked at before any signature is.
+func TestSchemaOfAStrangerCostsLittle(t *testing.T) {
+	s, id := simple(t, 3)
+	r, err := NewReader(bytes.NewReader(exported(t, s, id, Options{Schema: true})), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := &canon.Type{Kind: canon.Record, Schema: &canon.Schema{Name: "x"}}
+	for range 8000 {
+		typ = &canon.Type{Kind: canon.Record, Schema: &canon.Schema{Name: "x", Fields: []canon.Field{{ID: 1,
+			Name: "aaaaaaaaaaaaaaaaaaaaa", Type: typ}}}}
+	}
+	h, schema := r.head, canon.AppendSchema(nil, typ)
+	h.Schema = perdure.HashOf(schema)
+	head, err := headCodec.Append(nil, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := schemaCodec.Append(nil, &schemaRecord{Entry: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := canon.AppendBytes(canon.AppendText(canon.AppendArray(nil, 2), "H"), head)
+	file = canon.AppendBytes(canon.AppendText(canon.AppendArray(file, 2), "S"), rec)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = NewReader(bytes.NewReader(file), ReadOptions{})
+	runtime.ReadMemStats(&after)
+	var rejected *perdure.Rejection
+	if !errors.As(err, &rejected) || rejected.Predicate != PredSchema {
+		t.Errorf("got %v, want a refusal of %s", err, PredSchema)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 20*uint64(len(file)) {
+		t.Errorf("%d KiB were allocated for a capsule of %d KiB", got>>10, len(file)>>10)
 	}
 }

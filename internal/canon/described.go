@@ -1,6 +1,9 @@
 package canon
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // ToDescribed appends the described form of bin to dst: a map of "value", the value with names in place of numbers, and
 // "schema", the description of t. A schema-less value describes itself and is appended as it is. ToDescribed refuses
@@ -46,10 +49,7 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 	if schemaAt == 0 {
 		return dst, rooted(reject(PredDescribedSchema, 0, "no map of value and schema", "the described form"))
 	}
-	embedded, r := typeOf(b[schemaAt:])
-	if r == nil && t != nil && !agree(t, embedded, map[[2]*Schema]bool{}) {
-		r = reject(PredDescribedSchema, 0, "another schema", t.title())
-	}
+	embedded, r := expected(t, b[schemaAt:])
 	if r != nil {
 		r.Offset += int64(schemaAt)
 		return dst, rooted(r.under("." + describedSchema))
@@ -74,6 +74,18 @@ func FromDescribed(dst []byte, t *Type, b []byte, lim Limits) ([]byte, error) {
 		}
 	}
 	return append(dst, d.dst...), nil
+}
+
+// expected reads a description, which must agree with that of t if t is not nil.
+func expected(t *Type, schema []byte) (*Type, *Rejection) {
+	if t != nil && len(schema) > maxSchema && tooLarge(len(schema), len(AppendSchema(nil, t))) {
+		return nil, reject(PredDescribedSchema, 0, Count(len(schema), "bytes"), t.title())
+	}
+	embedded, r := typeOf(schema)
+	if r == nil && t != nil && !agree(t, embedded, map[[2]*Type]bool{}) {
+		r = reject(PredDescribedSchema, 0, "another schema", t.title())
+	}
+	return embedded, r
 }
 
 // parts returns where the value and the schema start in b, a checked schema-less value; 0 if it has not exactly these.
@@ -169,6 +181,7 @@ type undescriber struct {
 	cursor
 	builder
 	walker walker
+	enums  map[*Type]map[string]uint64 // the numbers of long enums by name
 }
 
 func (d *undescriber) named(t *Type) *Rejection {
@@ -179,11 +192,9 @@ func (d *undescriber) named(t *Type) *Rejection {
 			return d.walker.mismatch(c, t, at)
 		}
 		name := d.text()
-		for _, n := range t.Names {
-			if n.Name == name {
-				d.dst = AppendUint(d.dst, n.Number)
-				return nil
-			}
+		if n, ok := d.number(t, name); ok {
+			d.dst = AppendUint(d.dst, n)
+			return nil
 		}
 		return reject(PredEnum, int64(at), clip(name), t.enumWant())
 	case List:
@@ -206,6 +217,30 @@ func (d *undescriber) named(t *Type) *Rejection {
 		d.dst = append(d.dst, d.b[at:end]...)
 	}
 	return r
+}
+
+// number is that of a name of an enum. A stranger's enum may have as many names as its values are.
+func (d *undescriber) number(t *Type, name string) (uint64, bool) {
+	if len(t.Names) <= 64 {
+		i := slices.IndexFunc(t.Names, func(n Name) bool { return n.Name == name })
+		if i < 0 {
+			return 0, false
+		}
+		return t.Names[i].Number, true
+	}
+	numbers, ok := d.enums[t]
+	if !ok {
+		numbers = make(map[string]uint64, len(t.Names))
+		for _, n := range t.Names {
+			numbers[n.Name] = n.Number
+		}
+		if d.enums == nil {
+			d.enums = map[*Type]map[string]uint64{}
+		}
+		d.enums[t] = numbers
+	}
+	n, ok := numbers[name]
+	return n, ok
 }
 
 // text reads a text string.

@@ -101,6 +101,10 @@ func appendDef(dst []byte, t *Type, index map[*Type]int) []byte {
 // Agrees refuses a description that is not spelt as AppendSchema does, or says anything else than another one of what
 // both know: fields, cases and names of enums that only one of them has are those of another version.
 func Agrees(known, other []byte) error {
+	if tooLarge(len(other), len(known)) {
+		return rooted(reject(PredDescribedSchema, 0, Count(len(other), "bytes"),
+			"a schema not many times as large as ours"))
+	}
 	if err := Check(DataType, other, Limits{}); err != nil {
 		return err
 	}
@@ -114,18 +118,40 @@ func Agrees(known, other []byte) error {
 		return r
 	case !bytes.Equal(AppendSchema(nil, b), other):
 		return rooted(reject(PredDescribedSchema, 0, "another spelling of the schema", "the described form"))
-	case !agree(a, b, map[[2]*Schema]bool{}):
+	case !agree(a, b, map[[2]*Type]bool{}):
 		return rooted(reject(PredDescribedSchema, 0, "another schema", a.title()))
 	}
 	return nil
 }
 
-// maxAgree bounds how many records are compared: a stranger's description may nest as many as it has bytes.
-const maxAgree = 1 << 12
+const (
+	// maxAgree bounds how many records, unions and enums are compared: a stranger's description may nest as many as it
+	// has bytes.
+	maxAgree = 1 << 12
+	// A description is looked at if it has at most maxSchema bytes, or maxSchemaTimes those of our own.
+	maxSchema      = 64 << 10
+	maxSchemaTimes = 8
+)
 
-// agree reports whether two types say nothing else of what both know. Met are the records that are being compared.
-func agree(a, b *Type, met map[[2]*Schema]bool) bool {
+// tooLarge says whether a description is so much larger than our own that it is of nothing that is known here.
+func tooLarge(other, known int) bool { return other > max(maxSchema, maxSchemaTimes*known) }
+
+// agree reports whether two types say nothing else of what both know. Met are the definitions that were compared, or
+// are being compared.
+func agree(a, b *Type, met map[[2]*Type]bool) bool {
 	if a.Kind != b.Kind || a.Len != b.Len {
+		return false
+	}
+	switch a.Kind {
+	case Record, Union, Enum:
+		if pair := [2]*Type{a, b}; !met[pair] {
+			met[pair] = true
+			break
+		}
+		return true
+	default:
+	}
+	if len(met) > maxAgree {
 		return false
 	}
 	switch a.Kind {
@@ -140,12 +166,7 @@ func agree(a, b *Type, met map[[2]*Schema]bool) bool {
 			}
 		}
 	case Record, Union:
-		pair := [2]*Schema{a.Schema, b.Schema}
-		if met[pair] {
-			return true
-		}
-		met[pair] = true
-		if a.Schema.Name != b.Schema.Name || len(met) > maxAgree {
+		if a.Schema.Name != b.Schema.Name {
 			return false
 		}
 		for i := range a.Schema.Fields {

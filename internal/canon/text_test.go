@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -242,5 +244,101 @@ func TestDescribedFormRefusesAnotherSchema(t *testing.T) {
 		if _, err := FromDescribed(nil, nil, b, Limits{}); !errors.Is(err, ErrRejected) {
 			t.Errorf("%s: got %v, want a rejection", bad, err)
 		}
+	}
+}
+
+// nested is a record within a record, and so on.
+func nested(deep int, inner *Type) *Type {
+	for range deep {
+		inner = &Type{Kind: Record, Schema: &Schema{Name: "x", Fields: []Field{{ID: 1,
+			Name: "aaaaaaaaaaaaaaaaaaaaa", Type: inner}}}}
+	}
+	return inner
+}
+
+// What is done for a stranger's description grows as the description does.
+func TestDescriptionThatNestsCostsWhatItIsLong(t *testing.T) {
+	deep := AppendSchema(nil, nested(8000, &Type{Kind: Record, Schema: &Schema{Name: "x"}}))
+	bad := AppendSchema(nil, nested(8000, &Type{Kind: Record, Schema: &Schema{Name: "x", Fields: []Field{{ID: 1,
+		Name: "$", Type: AnyType}}}}))
+	own := For[part]("part").Type()
+	value := must(For[part]("part").Append(nil, &part{Name: "x"}))
+	described := must(ToDescribed(nil, own, value))
+	described = described[:len(described)-len(AppendSchema(nil, own))]
+	agrees := func(known []byte) func(b []byte) error { return func(b []byte) error { return Agrees(known, b) } }
+	for name, read := range map[string]func(b []byte) error{
+		"of something else": agrees(AppendSchema(nil, own)),
+		"as long as ours":   agrees(AppendSchema(nil, nested(4000, AnyType))),
+		"beside a value": func(b []byte) error {
+			_, err := FromDescribed(nil, own, append(bytes.Clone(described), b...), Limits{})
+			return err
+		},
+		"that a value is read by": func(b []byte) error {
+			_, err := FromDescribed(nil, nil, append(bytes.Clone(described), b...), Limits{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, b := range [][]byte{deep, bad} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				err := read(b)
+				runtime.ReadMemStats(&after)
+				if got := after.TotalAlloc - before.TotalAlloc; got > 40*uint64(len(b)) {
+					t.Errorf("%d KiB were allocated for %d KiB", got>>10, len(b)>>10)
+				}
+				if r := (*Rejection)(nil); !errors.As(err, &r) || len(r.Got) > 1<<10 {
+					t.Errorf("got %v, want a short refusal", err)
+				}
+			}
+		})
+	}
+}
+
+// One large enum, met in each of many records, is compared once.
+func TestEnumThatIsMetOftenIsComparedOnce(t *testing.T) {
+	enum := func(names int) *Type {
+		e := &Type{Kind: Enum}
+		for i := range names {
+			e.Names = append(e.Names, Name{uint64(i), fmt.Sprint("n", i)})
+		}
+		return e
+	}
+	few, many := enum(100), enum(4000)
+	own := &Type{Kind: Record}
+	own.Schema = &Schema{Name: "x", Fields: []Field{{ID: 1, Name: "e", Type: few},
+		{ID: 2, Name: "in", Type: own, Presence: Optional}}}
+	other := &Type{Kind: Record, Schema: &Schema{Name: "x"}}
+	for range 1000 {
+		other = &Type{Kind: Record, Schema: &Schema{Name: "x", Fields: []Field{{ID: 1, Name: "e", Type: many},
+			{ID: 2, Name: "in", Type: other, Presence: Optional}}}}
+	}
+	met := map[[2]*Type]bool{}
+	if !agree(own, other, met) || len(met) != 1002 {
+		t.Errorf("%d definitions were compared, want each of 1001 records and the enum once", len(met))
+	}
+	for range 1 << 12 {
+		other = &Type{Kind: Record, Schema: &Schema{Name: "x", Fields: []Field{{ID: 2, Name: "in", Type: other,
+			Presence: Optional}}}}
+	}
+	if agree(own, other, map[[2]*Type]bool{}) {
+		t.Error("more records than are compared agree")
+	}
+}
+
+func TestEnumOfManyNamesIsReadBothWays(t *testing.T) {
+	e := &Type{Kind: Enum}
+	for i := range 300 {
+		e.Names = append(e.Names, Name{uint64(i * i), fmt.Sprint("n", i)})
+	}
+	for i := range 300 {
+		bin := AppendUint(nil, uint64(i*i))
+		d := must(ToDescribed(nil, e, bin))
+		if got, err := FromDescribed(nil, e, d, Limits{}); err != nil || !bytes.Equal(got, bin) {
+			t.Fatalf("got %x, %v, want %x", got, err, bin)
+		}
+	}
+	if _, err := ToDescribed(nil, e, AppendUint(nil, 5)); err == nil {
+		t.Error("a number between two of the enum was taken")
 	}
 }

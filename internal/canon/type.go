@@ -1,8 +1,10 @@
 package canon
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Kind says which values a Type holds. The numbers are part of the described form. Do NOT reorder.
@@ -125,12 +127,11 @@ func (t *Type) nameOf(n uint64) (string, bool) {
 	if i := n - t.Names[0].Number; i < uint64(len(t.Names)) && t.Names[i].Number == n {
 		return t.Names[i].Name, true
 	}
-	for i := range t.Names {
-		if t.Names[i].Number == n {
-			return t.Names[i].Name, true
-		}
+	i, ok := slices.BinarySearchFunc(t.Names, n, func(x Name, n uint64) int { return cmp.Compare(x.Number, n) })
+	if !ok {
+		return "", false
 	}
-	return "", false
+	return t.Names[i].Name, true
 }
 
 // Valid reports whether t is a well-formed description: every kind has what it needs and nothing else, ids ascend and
@@ -138,82 +139,111 @@ func (t *Type) nameOf(n uint64) (string, bool) {
 // must be present.
 func (t *Type) Valid() error {
 	v := typeCheck{seen: map[*Type]bool{}, closed: map[*Type]bool{}}
-	return v.walk(t, "$")
+	return v.walk(t)
 }
 
 type typeCheck struct {
 	seen   map[*Type]bool // walked
 	closed map[*Type]bool // false while the required fields of a record are followed, true when they were found to end
+	path   []string       // to what is walked; a name of nothing is a list or map
 }
 
-func (v *typeCheck) walk(t *Type, path string) error {
+// maxTypePath is how many steps of a path an error names.
+const maxTypePath = 16
+
+// at is the path to what is walked. It is put together for an error only: a stranger's description may nest as many
+// records as it has bytes.
+func (v *typeCheck) at() string {
+	path, from := v.path, "$"
+	if n := len(path) - maxTypePath; n > 0 {
+		path, from = path[n:], "…"
+	}
+	for _, name := range path {
+		if name == "" {
+			from += "[]"
+		} else {
+			from += "." + name
+		}
+	}
+	return from
+}
+
+// below walks a type one step further.
+func (v *typeCheck) below(t *Type, name string) error {
+	v.path = append(v.path, name)
+	err := v.walk(t)
+	v.path = v.path[:len(v.path)-1]
+	return err
+}
+
+func (v *typeCheck) walk(t *Type) error {
 	if t == nil {
-		return fmt.Errorf("type at %s is missing", path)
+		return fmt.Errorf("type at %s is missing", v.at())
 	}
 	if v.seen[t] {
 		return nil
 	}
 	v.seen[t] = true
 	if (t.Elem != nil) != (t.Kind == List || t.Kind == Map) {
-		return fmt.Errorf("%s at %s: an element type belongs to lists and maps, and they need one", t.Kind, path)
+		return fmt.Errorf("%s at %s: an element type belongs to lists and maps, and they need one", t.Kind, v.at())
 	}
 	if (t.Schema != nil) != (t.Kind == Record || t.Kind == Union) {
-		return fmt.Errorf("%s at %s: a schema belongs to records and unions, and they need one", t.Kind, path)
+		return fmt.Errorf("%s at %s: a schema belongs to records and unions, and they need one", t.Kind, v.at())
 	}
 	if (len(t.Names) > 0) != (t.Kind == Enum) {
-		return fmt.Errorf("%s at %s: names belong to enums, and they need some", t.Kind, path)
+		return fmt.Errorf("%s at %s: names belong to enums, and they need some", t.Kind, v.at())
 	}
 	if t.Len < 0 || t.Len > 0 && t.Kind != Bytes {
-		return fmt.Errorf("%s at %s: a length belongs to bytes and is not negative", t.Kind, path)
+		return fmt.Errorf("%s at %s: a length belongs to bytes and is not negative", t.Kind, v.at())
 	}
 	switch t.Kind {
 	case Bool, Int, Uint, Float, Bytes, Text, Verbatim, Any, DataKind:
 		return nil
 	case List, Map:
-		return v.walk(t.Elem, path+"[]")
+		return v.below(t.Elem, "")
 	case Enum:
-		return v.names(t, path)
+		return v.names(t)
 	case Record, Union:
-		return v.fields(t, path)
+		return v.fields(t)
 	}
-	return fmt.Errorf("unknown %s at %s", t.Kind, path)
+	return fmt.Errorf("unknown %s at %s", t.Kind, v.at())
 }
 
-func (v *typeCheck) names(t *Type, path string) error {
+func (v *typeCheck) names(t *Type) error {
 	seen := map[string]bool{}
 	for i, n := range t.Names {
 		if i > 0 && n.Number <= t.Names[i-1].Number {
-			return fmt.Errorf("enum at %s: number %d is not above the one before it", path, n.Number)
+			return fmt.Errorf("enum at %s: number %d is not above the one before it", v.at(), n.Number)
 		}
 		if err := goodName(n.Name, seen); err != nil {
-			return fmt.Errorf("enum at %s: %w", path, err)
+			return fmt.Errorf("enum at %s: %w", v.at(), err)
 		}
 	}
 	return nil
 }
 
-func (v *typeCheck) fields(t *Type, path string) error {
+func (v *typeCheck) fields(t *Type) error {
 	seen := map[string]bool{}
 	for i := range t.Schema.Fields {
 		f := &t.Schema.Fields[i]
 		if i > 0 && f.ID <= t.Schema.Fields[i-1].ID {
-			return fmt.Errorf("%s at %s: id %d is not above the one before it", t.Kind, path, f.ID)
+			return fmt.Errorf("%s at %s: id %d is not above the one before it", t.Kind, v.at(), f.ID)
 		}
 		if f.ID > MaxReserved {
-			return fmt.Errorf("%s at %s: id %d is above %d", t.Kind, path, f.ID, MaxReserved)
+			return fmt.Errorf("%s at %s: id %d is above %d", t.Kind, v.at(), f.ID, MaxReserved)
 		}
 		if err := goodName(f.Name, seen); err != nil {
-			return fmt.Errorf("%s at %s: %w", t.Kind, path, err)
+			return fmt.Errorf("%s at %s: %w", t.Kind, v.at(), err)
 		}
 		if f.Presence > OmitZero || t.Kind == Union && f.Presence != Required {
-			return fmt.Errorf("%s at %s: field %q has a presence it cannot have", t.Kind, path, f.Name)
+			return fmt.Errorf("%s at %s: field %q has a presence it cannot have", t.Kind, v.at(), f.Name)
 		}
-		if err := v.walk(f.Type, path+"."+f.Name); err != nil {
+		if err := v.below(f.Type, f.Name); err != nil {
 			return err
 		}
 	}
 	if v.endless(t) {
-		return fmt.Errorf("%s at %s holds itself in a required field: no value can end", t.Kind, path)
+		return fmt.Errorf("%s at %s holds itself in a required field: no value can end", t.Kind, v.at())
 	}
 	return nil
 }
