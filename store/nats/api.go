@@ -258,17 +258,31 @@ func (s *Store) lastOf(ctx context.Context, stream, subjects string) (uint64, er
 		m, err = s.get(ctx, stream, query{Last: subjects})
 	}
 	if err == nil && m == nil { // or it cannot be read
-		var info *streamInfo
-		if info, err = s.info(ctx, stream); err != nil {
-			return 0, err
-		}
-		is := &info.State
-		for at := is.LastSeq; m == nil && err == nil && is.Messages > 0 && at >= is.FirstSeq; at-- {
-			m, err = s.get(ctx, stream, query{Seq: at})
-		}
+		return s.legibleBefore(ctx, stream)
 	}
 	if err != nil || m == nil {
 		return 0, err
 	}
 	return m.Seq, nil
+}
+
+// legibleBefore is lastOf a stream whose last message cannot be read. Many numbers before that may have no message.
+func (s *Store) legibleBefore(ctx context.Context, stream string) (found uint64, err error) {
+	info, err := s.info(ctx, stream)
+	if err != nil || info.State.Messages == 0 {
+		return 0, err
+	}
+	for low, high := info.State.FirstSeq, info.State.LastSeq; low <= high; {
+		middle := low + (high-low)/2
+		m, err := s.get(ctx, stream, query{Seq: middle, Next: ">"})
+		if err != nil {
+			return 0, err
+		}
+		if m == nil {
+			high = middle - 1
+		} else {
+			found, low = m.Seq, m.Seq+1
+		}
+	}
+	return found, nil
 }

@@ -22,6 +22,9 @@ func (s *Store) Heal(ctx context.Context, id perdure.AgentID, good []*perdure.En
 		return out, s.wrote("heal", id, err)
 	}
 	defer done()
+	if _, err := s.indexed(ctx, s.streams.list, s.streams.lists(id)); err != nil {
+		return out, s.wrote("heal", id, err) // a line of it is written as soon as it can be read
+	}
 	for out, err = s.heal(ctx, id, good); errors.Is(err, errMoved); {
 		out, err = s.heal(ctx, id, good)
 	}
@@ -128,12 +131,15 @@ type salvaged struct {
 func (s *Store) vouched(ctx context.Context, id perdure.AgentID) (uint64, error) {
 	var r record
 	var l placed
-	m, err := s.get(ctx, s.streams.claim, query{Last: s.streams.claims(id)})
+	m, err := s.indexed(ctx, s.streams.claim, s.streams.claims(id))
+	if errors.Is(err, errIndex) {
+		err = nil
+	}
 	if err == nil && m != nil && json.Unmarshal(m.Data, &r) != nil {
 		r = record{} // an index: it vouches for nothing
 	}
 	if err == nil {
-		m, err = s.get(ctx, s.streams.list, query{Last: s.streams.lists(id)})
+		m, err = s.indexed(ctx, s.streams.list, s.streams.lists(id))
 	}
 	if err == nil && m != nil {
 		if known, good := listingOf(id, m.Data); good {

@@ -23,10 +23,10 @@ const (
 func (s *Store) Reindex(ctx context.Context, progress func(done, total int)) error {
 	err := s.writable(ctx)
 	if err == nil {
-		err = s.restock(ctx, s.streams.list, s.streams.prefix+"list.*")
+		err = s.restock(ctx, s.streams.list, "list.*")
 	}
 	if err == nil {
-		err = s.restock(ctx, s.streams.claim, s.streams.prefix+"claim.*")
+		err = s.restock(ctx, s.streams.claim, "claim.*")
 	}
 	if err == nil {
 		err = s.index.sync(ctx)

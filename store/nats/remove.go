@@ -19,7 +19,8 @@ func Remove(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	for _, stream := range []string{s.streams.log, s.streams.row, s.streams.list, s.streams.claim} {
+	for _, stream := range []string{s.streams.log, s.streams.row, s.streams.list, s.streams.claim,
+		s.streams.list + keptSuffix, s.streams.claim + keptSuffix} {
 		if err == nil {
 			err = s.unmake(ctx, stream)
 		}

@@ -2,10 +2,8 @@ package nats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -15,7 +13,10 @@ var errRotten = errors.New("the server has a message that it cannot read any mor
 
 // errIndex is errRotten of an index. The server must not be asked to store another message there: it keeps one per
 // subject, and takes minutes over removing one that it cannot read.
-var errIndex = fmt.Errorf("%w, in an index: stop the nodes, and run `perdure doctor --reindex`", errRotten)
+var errIndex = perdure.WithHint(fmt.Errorf("%w, in an index", errRotten), remake)
+
+// remake is what to do about an index of which something is lost.
+const remake = "stop the nodes, then perdure doctor --reindex"
 
 // leave is why a store of which the servers lost something is best given up, also once it is repaired.
 const leave = "bytes that a server cannot read stay in its file: if it is killed, loses power, or is to take other " +
@@ -38,11 +39,17 @@ func (s *Store) last(ctx context.Context, stream, subject string) (*message, err
 	return m, err
 }
 
-// indexed is last, of an index.
+// indexed is last, of an index. What is kept aside while the index is made anew is there, with the number zero.
 func (s *Store) indexed(ctx context.Context, stream, subject string) (*message, error) {
 	m, err := s.last(ctx, stream, subject)
 	if errors.Is(err, errRotten) {
-		err = errIndex
+		return nil, errIndex
+	}
+	if m != nil || err != nil {
+		return m, err
+	}
+	if m, err = s.keptAside(ctx, stream, s.streams.kept(subject)); m != nil {
+		m.Seq = 0
 	}
 	return m, err
 }
@@ -123,6 +130,9 @@ func (s *Store) Sound(ctx context.Context) error {
 	for _, x := range [][2]string{{s.streams.list, "list.*"}, {s.streams.claim, "claim.*"}} {
 		var all []string
 		if err == nil {
+			err = s.unfinished(ctx, x[0], x[1])
+		}
+		if err == nil {
 			all, err = s.subjects(ctx, x[0], s.streams.prefix+x[1])
 		}
 		for _, subject := range all {
@@ -132,73 +142,4 @@ func (s *Store) Sound(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// restocks is how often it is tried to empty an index while others write to it.
-const restocks = 8
-
-// restock empties an index of which the server cannot read everything, and stores anew what it can: nothing less takes
-// such a message away. Where others wrote to it meanwhile, what they wrote stays, and so does the damage.
-func (s *Store) restock(ctx context.Context, stream, subjects string) error {
-	for range restocks {
-		info, err := s.info(ctx, stream)
-		if err != nil {
-			return err
-		}
-		kept, rotten, err := s.legibles(ctx, stream, subjects)
-		if err != nil || len(rotten) == 0 {
-			return err
-		}
-		if err := s.purge(ctx, stream, ">", info.State.LastSeq+1); err != nil {
-			return err
-		}
-		if stream == s.streams.claim {
-			refence(kept, rotten)
-		}
-		for subject, data := range kept {
-			if _, err := s.store(ctx, subject, data, 0); err != nil && !errors.Is(err, errMoved) {
-				return err
-			}
-		}
-	}
-	return errIndex
-}
-
-// legibles are the messages of an index of agents that can be read, by their subjects, and the subjects of those that
-// cannot. What nodes say of themselves is not among the first: they say it again.
-func (s *Store) legibles(ctx context.Context, stream, subjects string) (kept map[string][]byte, rotten []string,
-	err error) {
-	all, err := s.subjects(ctx, stream, subjects)
-	kept = map[string][]byte{}
-	for _, subject := range all {
-		m, err := s.last(ctx, stream, subject)
-		if errors.Is(err, errRotten) {
-			rotten = append(rotten, subject)
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if _, ok := agentOf(subject); ok && m != nil {
-			kept[subject] = m.Data
-		}
-	}
-	return kept, rotten, err
-}
-
-// refence adds claims of nobody in the place of those that are lost. Fences grow with the time, so the next is above
-// any that was given, also by a node whose clock was ahead, as long as one of its claims is left.
-func refence(kept map[string][]byte, rotten []string) {
-	fence := int64(perdure.TimeOf(time.Now()))
-	for _, data := range kept {
-		var r record
-		if json.Unmarshal(data, &r) == nil {
-			fence = max(fence, r.Fence)
-		}
-	}
-	for _, subject := range rotten {
-		if _, ok := agentOf(subject); ok {
-			kept[subject], _ = json.Marshal(record{Fence: fence})
-		}
-	}
 }

@@ -217,9 +217,160 @@ func TestAnIndexThatRotsIsMadeAnew(t *testing.T) {
 	if err := s.Index(t.Context(), w.Agent.Heads(), l); err != nil {
 		t.Error(err)
 	}
+	listed := 0
 	for l, err := range s.List(t.Context(), perdure.Filter{}) {
-		if err != nil || l.Agent == id && l.Name != "other" {
-			t.Errorf("list: %+v, %v", l, err)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if l.Agent == id && l.Name == "other" {
+			listed++
+		}
+	}
+	if listed != 1 {
+		t.Errorf("it is listed %d times by the name that it has now, want once", listed)
+	}
+}
+
+// TestAnIndexThatIsMadeAnewOutlivesACut cuts off what makes the claims anew, at every step: nobody claims what is held,
+// it is said, and the next goes on from there: leases stay, and fences grow.
+func TestAnIndexThatIsMadeAnewOutlivesACut(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("cut"), Options{Patience: patient})
+	writers := enginetest.NewWriters(t, s, 30)
+	var claims []perdure.Claim
+	for _, w := range writers {
+		c, err := s.Claim(t.Context(), w.Agent.ID(), w.Key(), perdure.MaxLease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims = append(claims, c)
+	}
+	lost := claims[10]
+	rot(t, server, s, s.streams.claim, 0, s.streams.claims(lost.Agent))
+	s = open(t, server.URL("cut"), Options{Patience: patient})
+	info, err := s.info(t.Context(), s.streams.claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, rotten, err := s.legibles(t.Context(), s.streams.claim, s.streams.prefix+"claim.*")
+	if err != nil || len(kept) != 29 || len(rotten) != 1 {
+		t.Fatalf("%d claims can be read, %d cannot, %v", len(kept), len(rotten), err)
+	}
+	refence(kept, rotten)
+	if err := s.keep(t.Context(), s.streams.claim, "claim.*", info, kept); err != nil {
+		t.Fatal(err)
+	}
+	other, err := perdure.GenerateSigner("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		s = open(t, server.URL("cut"), Options{Patience: patient})
+		if err := s.Sound(t.Context()); err == nil {
+			t.Error("nothing is said of what was cut off")
+		}
+		if _, err := s.Claim(t.Context(), claims[20].Agent, other.Key(), time.Minute); !errors.Is(err,
+			perdure.ErrConflict) {
+			t.Errorf("another claims what is held: %v", err)
+		}
+	}
+	check()
+	if err := s.purge(t.Context(), s.streams.claim, ">", info.State.LastSeq+1); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	if err := s.Renew(t.Context(), claims[5], perdure.MaxLease); err != nil { // from what is kept
+		t.Error(err)
+	}
+	if err := s.Reindex(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, server.URL("cut"), Options{Patience: patient})
+	if err := s.Sound(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for i, c := range claims {
+		if err := s.Renew(t.Context(), c, perdure.MaxLease); (err != nil) != (c == lost) {
+			t.Errorf("renew claim %d: %v", i, err)
+		}
+	}
+	if c, err := s.Claim(t.Context(), lost.Agent, other.Key(), time.Minute); err != nil || c.Fence <= lost.Fence {
+		t.Errorf("claim of what was lost: %+v, %v, want a fence above %d", c, err, lost.Fence)
+	}
+	if _, err := s.info(t.Context(), s.streams.claim+keptSuffix); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("what was kept aside is still there: %v", err)
+	}
+}
+
+// TestARepairWritesNothingOnALineThatRotted flips bits of the end and of the line of an agent: the repair says what to
+// do first, and has done nothing.
+func TestARepairWritesNothingOnALineThatRotted(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("both"), Options{Patience: patient})
+	w, good := enginetest.Grown(t, s)
+	id := w.Agent.ID()
+	if err := s.Index(t.Context(), w.Agent.Heads(), w.Agent.Listing(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	enginetest.NewWriter(t, s)
+	rot(t, server, s, s.streams.log, 0, s.streams.logs(id))
+	rot(t, server, s, s.streams.list, 0, s.streams.lists(id))
+	s = open(t, server.URL("both"), Options{Patience: patient})
+	before, err := s.info(t.Context(), s.streams.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Heal(t.Context(), id, nil); !errors.Is(err, errIndex) {
+		t.Errorf("heal: %v, want that the line cannot be read", err)
+	}
+	if after, err := s.info(t.Context(), s.streams.log); err != nil || after.State.LastSeq != before.State.LastSeq {
+		t.Errorf("the log ends at %d after that, %v, want %d", after.State.LastSeq, err, before.State.LastSeq)
+	}
+	if err := s.Reindex(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Heal(t.Context(), id, nil); err != nil || got.Entries != int64(len(good)-1) {
+		t.Errorf("heal after that: %+v, %v", got, err)
+	}
+}
+
+// TestTheLastThatCanBeReadIsFoundSoon flips bits of claims that were renewed often: what can be read before them is
+// found in few steps, also between two that cannot be.
+func TestTheLastThatCanBeReadIsFoundSoon(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	s := open(t, server.URL("soon"), Options{Patience: patient})
+	var claims []perdure.Claim
+	for _, w := range enginetest.NewWriters(t, s, 4) {
+		c, err := s.Claim(t.Context(), w.Agent.ID(), w.Key(), perdure.MaxLease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims = append(claims, c)
+	}
+	const renewals = 1500
+	for _, i := range []int{1, 2, 3} { // 0 stays, 1 and 3 rot, and 2 is between them
+		for range renewals {
+			if err := s.Renew(t.Context(), claims[i], perdure.MaxLease); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rot(t, server, s, s.streams.claim, 0, s.streams.claims(claims[1].Agent), s.streams.claims(claims[3].Agent))
+	s = open(t, server.URL("soon"), Options{Patience: patient})
+	want, err := s.get(t.Context(), s.streams.claim, query{Last: s.streams.claims(claims[2].Agent)})
+	if err != nil || want == nil {
+		t.Fatal(want, err)
+	}
+	asked := s.conn.Stats().OutMsgs
+	got, err := s.lastOf(t.Context(), s.streams.claim, s.streams.prefix+"claim.*")
+	if err != nil || got != want.Seq {
+		t.Errorf("the last that can be read is %d, %v, want %d", got, err, want.Seq)
+	}
+	if asked = s.conn.Stats().OutMsgs - asked; asked > 40 {
+		t.Errorf("that took %d questions", asked)
 	}
 }

@@ -23,6 +23,8 @@ const Version = 1
 //     that have no place (PREFIX.aside.AGENT, and their pages PREFIX.side.AGENT).
 //   - list has a listing per agent (PREFIX.list.AGENT): an index.
 //   - claim has who is at work on an agent (PREFIX.claim.AGENT), and when to look at it: an index, too.
+//
+// While one of the indexes is made anew, what it had is in a fifth (PREFIX.kept.list.AGENT, PREFIX.kept.claim.AGENT).
 type streams struct {
 	prefix                string
 	log, row, list, claim string
