@@ -230,6 +230,11 @@ func (h *Home) Forget(ctx context.Context, s perdure.Store) (gone []perdure.Agen
 	if !ok || err != nil {
 		return nil, err
 	}
+	if l, ok := s.(interface{ LetGo(context.Context) error }); ok {
+		if err := l.LetGo(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for one, err := range seen.Sightings() {
 		if err != nil {
 			return gone, err

@@ -126,6 +126,52 @@ func (w *writer) forget(key int64) error {
 	return nil
 }
 
+// named reports whether an agent is listed by a name.
+func (w *writer) named(key int64) (ok bool, err error) {
+	_, ok, err = w.number("SELECT 1 FROM listings WHERE agent=? AND name<>''", key)
+	return ok, err
+}
+
+// LetGo removes what is known of agents of which not one entry is left, here or aside. Of a damaged file nobody can
+// tell.
+func (s *Store) LetGo(ctx context.Context) error {
+	if Damage(ctx, s.path) != nil {
+		return nil
+	}
+	const text = "SELECT key FROM agents a WHERE key NOT IN (SELECT agent FROM log WHERE agent IS NOT NULL) AND " +
+		"NOT EXISTS (SELECT 1 FROM orphans o WHERE o.id=a.id) AND NOT EXISTS (SELECT 1 FROM births WHERE agent=a.key)"
+	err := s.submit(ctx, &request{alone: true, apply: func(w *writer) error {
+		err := w.do(orphans)
+		if err == nil {
+			err = w.do(birthsTable)
+		}
+		var keys []int64
+		if err == nil {
+			err = w.query(text, func(v []driver.Value) error {
+				keys = append(keys, integer(v[0]))
+				return nil
+			})
+		}
+		if err != nil {
+			return brokenOr(err)
+		}
+		for _, key := range keys {
+			if err := w.clear(&remains{key: key}); err != nil {
+				return err
+			}
+			if err := w.forget(key); err != nil {
+				return err
+			}
+		}
+		w.unlearn()
+		return nil
+	}})
+	if err != nil {
+		return fmt.Errorf("let go of agents of which nothing is left: %w", err)
+	}
+	return nil
+}
+
 // heal heals an agent whose id is known. First is the second copy of its first entry, if there is one.
 func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good []*perdure.Entry) (out perdure.Healed,
 	err error) {
@@ -158,10 +204,16 @@ func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good [
 	whole, rest := out.Join(slices.Concat(m.read, m.aside, good, m.bare))
 	out.Gained += out.Entries - m.held
 	m.bad = superfluous(id, m.bad, whole)
-	if len(m.rows) > 0 && !slices.ContainsFunc(m.rows, func(r rawRow) bool {
+	named, err := w.named(m.key)
+	if err != nil {
+		return out, brokenOr(err)
+	}
+	if (len(m.rows) > 0 || named) && !slices.ContainsFunc(m.rows, func(r rawRow) bool {
 		return r.left && !r.whos
 	}) && m.faults == 0 && out.Gained == 0 {
-		return out, nil // nothing is wrong with what is in its place, and nothing lies aside that joins it
+		// Nothing is wrong with what is in its place, and nothing lies aside that joins it. One that has a name keeps it
+		// also where all else is lost: nothing else would tell that there was such an agent.
+		return out, nil
 	}
 	for i := range m.bad {
 		r := &m.bad[i]

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 )
 
 // written is a store with agents whose rows lie between each other's, and what was written to it.
@@ -335,4 +337,60 @@ func TestAnAgentOfWhichNothingIsLeftIsGone(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestTheNameOfAnAgentOfWhichNothingIsLeftIsKept loses all rows of an agent that is listed: it is missed by its name,
+// until it is let go of.
+func TestTheNameOfAnAgentOfWhichNothingIsLeftIsKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := openBench(t, path)
+	damage := func(id perdure.AgentID) error {
+		c, err := dial(path, "rw")
+		for _, table := range []string{"log", "places", "recent", "births"} {
+			if err == nil {
+				err = c.exec("DELETE FROM "+table+" WHERE agent=(SELECT key FROM agents WHERE id=?)", id[:])
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return c.close()
+	}
+	enginetest.HealsNone(t, s, damage)
+	lost, good := enginetest.Grown(t, s)
+	id := lost.Agent.ID()
+	kept, _ := enginetest.Grown(t, s)
+	err := s.Index(t.Context(), lost.Agent.Heads(), lost.Agent.Listing(time.Now()))
+	if err == nil {
+		err = damage(id)
+	}
+	if err == nil {
+		err = s.Close()
+	}
+	if err == nil { // the file knows its last rows
+		_, err = Rebuild(t.Context(), path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = openBench(t, path)
+	if _, err := s.Heads(t.Context(), id); err == nil || errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("heads of what is lost: %v, want that it is damaged", err)
+	}
+	err = s.LetGo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Heads(t.Context(), id); !errors.Is(err, perdure.ErrNotFound) {
+		t.Errorf("heads of what was let go of: %v, want ErrNotFound", err)
+	}
+	if ill, err := s.Ailing(t.Context()); err != nil || len(ill) != 0 {
+		t.Errorf("what is ailing then: %v, %v", ill, err)
+	}
+	kept.Kept(t, s)
+	if err := s.Put(t.Context(), id, good...); err != nil {
+		t.Errorf("a good copy of it cannot be put: %v", err)
+	}
+	lost.Kept(t, s)
 }
