@@ -200,9 +200,8 @@ func (d *Doctor) heal(ctx context.Context, s perdure.Store) error {
 		leave = cmp.Or(leave, d.healOne(ctx, s, h, id, names[id], damage, sound))
 	}
 	if leave != "" {
-		d.say("repair", Odd, "stop the nodes, then perdure copy --from "+view.Pasted(Shown(d.h.remote))+
-			" --to a store of another name, and go on there once perdure seat take --all took the seats there",
-			"%s", leave)
+		d.say("repair", Odd, "stop the nodes, copy the store (perdure copy --from "+view.Pasted(Shown(d.h.remote))+
+			" --to a store of another name), then run perdure seat take --all there", "%s", leave)
 	}
 	return nil
 }
@@ -222,12 +221,20 @@ func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer,
 	defer done()
 	got, err := h.Heal(ctx, id, nil)
 	if err != nil {
-		d.say("repair", Unwell, "import a good copy of it", "%s: %v", what, err)
-		return ""
-	}
-	d.healed(what, damage, got)
-	if d.h.remote == "" || got.Entries == 0 || got.Aside == 0 && !got.Short {
-		return got.Leave
+		fix := "import a good copy of it"
+		if hint := new(perdure.Hint); errors.As(err, &hint) {
+			fix = hint.Do
+		}
+		d.say("repair", Unwell, fix, "%s: %v", what, err)
+		if d.h.remote == "" || sound || unsound(ctx, s, id) != nil {
+			return ""
+		}
+		got.Short = true // it was written, and how much is lost nobody knows
+	} else {
+		d.healed(what, damage, got)
+		if d.h.remote == "" || got.Entries == 0 || got.Aside == 0 && !got.Short {
+			return got.Leave
+		}
 	}
 	called := view.InLine(cmp.Or(name, id.Short()))
 	switch paused, err := d.pause(ctx, s, id, sound && !got.Short); {
@@ -308,7 +315,11 @@ func (d *Doctor) healed(what string, damage error, got perdure.Healed) {
 	}
 	switch {
 	case got.Entries == 0 && got.Aside == 0:
-		d.say("repair", Unwell, "import a good copy of it", "%s: nothing of it can be read (%v)", what, damage)
+		fix := "import a good copy of it"
+		if d.h.Scheme == "sqlite" {
+			fix += "; or perdure doctor --forget, if it is to stay gone"
+		}
+		d.say("repair", Unwell, fix, "%s: nothing of it can be read (%v)", what, damage)
 	case got.Entries == 0:
 		d.say("repair", Unwell, "import a good copy of it: what can be read joins it",
 			"%s: nothing of it can be used%s; %s (%v)", what, lost,

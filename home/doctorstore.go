@@ -91,7 +91,7 @@ func (d *Doctor) inside(ctx context.Context, s perdure.Store, in *contents) erro
 func (d *Doctor) reindex(ctx context.Context, s perdure.Store) {
 	if x, ok := s.(interface{ Sound(context.Context) error }); ok && !d.Reindex {
 		if err := x.Sound(ctx); err != nil && ctx.Err() == nil {
-			d.say("index", Unwell, "stop the nodes, then perdure doctor --reindex", "%v", err)
+			d.say("index", Unwell, d.storeFix(err), "%v", err)
 		}
 	}
 	r, ok := s.(reindexer)
