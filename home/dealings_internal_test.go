@@ -156,3 +156,36 @@ func TestWhatIsTriedAgainIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAgentThatPassesIsAsNewThoughItChangesMeanwhile has one that failed pass, and change during each pass.
+func TestAnAgentThatPassesIsAsNewThoughItChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	d, err := (&Home{Dir: t.TempDir()}).OpenDealings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	pass := func(fault error) {
+		t.Helper()
+		all, err := d.Owing(t.Context(), "peer", time.Now().Add(time.Hour), 10)
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		err = errors.Join(d.take(t.Context(), "peer", all), d.owe(t.Context(), "peer", []perdure.AgentID{{1}}),
+			d.paid(t.Context(), "peer", &all[0], fault, time.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.owe(t.Context(), "peer", []perdure.AgentID{{1}}); err != nil {
+		t.Fatal(err)
+	}
+	for range patientTries {
+		pass(errors.New("refused"))
+	}
+	pass(nil)
+	all, err := d.Owing(t.Context(), "peer", time.Now(), 10)
+	if err != nil || len(all) != 1 || all[0].Tries != 0 || all[0].Why != "" || all[0].Next != 0 {
+		t.Errorf("%+v, %v; want one that is owed at once, as if it had never failed", all, err)
+	}
+}
