@@ -79,24 +79,32 @@ func (h *hold) more(ctx context.Context, n int64) error {
 		h.own += n
 		return nil
 	}
-	if h.acquire(ctx, h.share.most, n) != nil {
-		return errTooMuch
+	if err := h.acquire(ctx, h.share.most, n); err != nil {
+		return err
 	}
-	if h.acquire(ctx, h.b.all, n) != nil {
+	if err := h.acquire(ctx, h.b.all, n); err != nil {
 		h.share.most.Release(n)
-		return errTooMuch
+		return err
 	}
 	h.of += n
 	return nil
 }
 
-// acquire takes room, and notes whether it waited for it.
+// acquire takes room, and notes whether it waited for it. Who waited too long is told so; else the server stops, or
+// nobody is there any more to be told.
 func (h *hold) acquire(ctx context.Context, of *semaphore.Weighted, n int64) error {
 	if of.TryAcquire(n) {
 		return nil
 	}
 	h.waited = true
-	return of.Acquire(ctx, n)
+	err := of.Acquire(ctx, n)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return errTooMuch
+	}
+	return errWaitEnded
 }
 
 // free gives back what the request has.
@@ -116,9 +124,14 @@ var errTooMuch = &home.Error{
 	Err:  errors.New("too much is being sent at once; wait a second, and send large requests one after the other"),
 }
 
+var errWaitEnded = &home.Error{
+	Kind: home.KindUnavailable,
+	Err:  errors.New("the server stopped, or the connection ended, while this request waited; send it again"),
+}
+
 var errChanged = &home.Error{
 	Kind: home.KindTooMany,
-	Err:  errors.New("what you may do here changed while this waited; send it again"),
+	Err:  errors.New("your rights changed while this request waited; send it again"),
 }
 
 // room waits for the room for what a visitor's request sends, as it says, or as it begins. Nil: it needs none.

@@ -105,8 +105,8 @@ func TestWhoWaitsForRoomIsAskedAgain(t *testing.T) {
 	w.stop()
 	select {
 	case got := <-codes[other]:
-		if got == 200 {
-			t.Error("a server that stops took it")
+		if got != 503 {
+			t.Errorf("a server that stops answers with %d, want 503", got)
 		}
 	case <-time.After(patience):
 		t.Error("it waits on where the server stops")

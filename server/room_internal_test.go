@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/home"
 )
 
 // TestRoomIsShared has four visitors take all there is: a fifth has what is their own, and more once one has gone.
@@ -36,6 +38,11 @@ func TestRoomIsShared(t *testing.T) {
 	}
 	if err := second.more(soon, 1); !errors.Is(err, errTooMuch) {
 		t.Errorf("one had all that one may have: %v", err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := second.more(gone, 1); home.KindOf(err) != home.KindUnavailable {
+		t.Errorf("the server stopped while it waited: %v", err)
 	}
 	second.free()
 	all[0].free()
