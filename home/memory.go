@@ -82,17 +82,21 @@ func (h *Home) documents(s perdure.Store, n *perdure.Node) (*workspace.Workspace
 	return w, nil
 }
 
-// derive opens the index of a workspace. Whoever only looks gets one that is up to date, in memory if the other cannot
-// be written.
+// derive opens the index of a workspace, and brings it up to date. Whoever only looks gets one in memory if the other
+// cannot be written.
 func (h *Home) derive(ctx context.Context, w *workspace.Workspace, looks bool) error {
-	err := h.beginIndex()
-	if err == nil {
-		w.Index, err = workspace.OpenIndex(ctx, h.openIndex())
-	}
-	if err == nil && looks {
+	open := func(path string) (err error) {
+		if w.Index, err = workspace.OpenIndex(ctx, path); err != nil {
+			return err
+		}
 		if err = w.Index.Ready(ctx, w.Store); err != nil {
 			_ = w.Index.Close() // it can be thrown away
 		}
+		return err
+	}
+	err := h.beginIndex()
+	if err == nil {
+		err = open(h.openIndex())
 	}
 	if err == nil || !looks || ctx.Err() != nil || h.openIndex() == "" {
 		return err
@@ -102,8 +106,7 @@ func (h *Home) derive(ctx context.Context, w *workspace.Workspace, looks bool) e
 		why += "; " + hint
 	}
 	h.note("the search index cannot be used, so one is derived for this command: %s", why)
-	w.Index, err = workspace.OpenIndex(ctx, "")
-	return err
+	return open("")
 }
 
 // tidyIndex takes out of the index, if there is one, what is gone from memories.
@@ -183,9 +186,6 @@ func (h *Home) useDocuments(ctx context.Context, create bool,
 		}
 		defer func() { _ = w.Index.Close() }() // it can be thrown away
 		w.Looks = !create
-		if err := w.Index.Ready(ctx, w.Store); err != nil {
-			return err
-		}
 		return f(ctx, w)
 	})
 }

@@ -3,6 +3,8 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +206,47 @@ func TestClientsRemember(t *testing.T) {
 		want(c.said("session_open", nil), "open: begin")
 		if got := c.InitializeResult(); got != nil {
 			want(got.Instructions, "session_open")
+		}
+	})
+}
+
+// TestAServerMakesADamagedIndexAnew: who begins to serve the memory of roles finds the file of the index damaged.
+func TestAServerMakesADamagedIndexAnew(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ws, err := w.home.Workspace(t.Context(), w.store, w.server.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := w.reader(ws, "coder", "home")
+		for _, path := range []string{"a.md", "b.md", "c.md", "d.md", "e.md", "f.md"} {
+			draft := workspace.Draft{Path: path, Text: path + strings.Repeat(" a walrus", 4000)}
+			if _, err := r.Write(t.Context(), draft); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ws.Index.Close(); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(w.home.Dir, workspace.IndexFile)
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := len(whole) / 2
+		spoilt := append(whole[:half:half], strings.Repeat("d", half)...)
+		if err := os.WriteFile(file, spoilt, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		now, err := w.home.Workspace(t.Context(), w.store, w.server.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = now.Index.Close() }()
+		if r, err = now.As(t.Context(), "coder"); err == nil {
+			_, err = r.Write(t.Context(), workspace.Draft{Path: "a.md", Text: "a walrus"})
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }
