@@ -54,13 +54,15 @@ func (r Run) Tables() []Table {
 }
 
 // others are what was measured beside lines of the run, once each.
-func (r Run) others() []Other {
+func (r Run) others() (all []Other) {
 	for _, f := range r {
-		if len(f.Others) > 0 {
-			return f.Others
+		for _, o := range f.Others {
+			if !slices.ContainsFunc(all, func(was Other) bool { return was.Label == o.Label }) {
+				all = append(all, o)
+			}
 		}
 	}
-	return nil
+	return all
 }
 
 // other is what had a label, zero if nothing had it.
