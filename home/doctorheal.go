@@ -236,13 +236,12 @@ func (d *Doctor) healOne(ctx context.Context, s perdure.Store, h perdure.Healer,
 			return got.Leave
 		}
 	}
-	called := view.InLine(cmp.Or(name, id.Short()))
 	switch paused, err := d.pause(ctx, s, id, sound && !got.Short); {
 	case err != nil:
-		d.say("repair", Unwell, "perdure pause "+called,
+		d.say("repair", Unwell, "perdure pause "+id.Short(),
 			"%s: repaired, but not paused, and what it did in the part that is lost might be done again: %v", what, err)
 	case paused:
-		d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+called,
+		d.say("repair", Odd, "import a good copy of it, or find out what it did, then perdure resume "+id.Short(),
 			"%s: a part of its memory is lost, and what it did there might be done again: it is paused", what)
 	}
 	return got.Leave

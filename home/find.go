@@ -225,7 +225,7 @@ func damaged(ctx context.Context, s perdure.Store, arg string, strange perdure.A
 	var why error
 	hint := "perdure doctor --repair, or import a good copy"
 	if !strange.IsZero() {
-		hint += "; " + strange.Short() + ", a stranger's, is found by its id"
+		hint += "; the stranger's agent of that name is " + strange.Short()
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b perdure.AgentID) int {
 		return perdure.Hash(a).Compare(perdure.Hash(b))

@@ -153,7 +153,7 @@ func (h *Home) takeIn(ctx context.Context, s perdure.Store, in *Intake,
 	if here := a.Fold(); o.Ready && got.Relation != capsule.Created && here.Ended == nil &&
 		(len(here.Paused) > 0 || o.Trust != nil && o.Trust.Counts(a) != nil) {
 		h.note("%s was here before, and what is here is not admitted with the rest: look at it with perdure show "+
-			"%[2]s, then perdure resume %[2]s", view.Called(a), view.Callable(a))
+			"%[2]s, then perdure resume %[2]s", view.Called(a), a.ID().Short()) // its name may be that of one from here
 	}
 	r, err := h.arrived(ctx, s, got, a, o.Trust)
 	if err == nil && got.Relation == capsule.Restored {
@@ -230,7 +230,7 @@ func (h *Home) noteClosed(ctx context.Context, s perdure.Store, a *perdure.Agent
 		if q.Verdict.Expires == 0 || q.Verdict.Expires.Go().After(time.Now()) {
 			h.note("%s has ended, so nobody is asked any more: may it? %s (decision %s, see perdure log %s)",
 				view.Called(a), view.OneLine(view.ActionText(q.Action), view.LineWidth), q.Decision.Short(),
-				view.Callable(a))
+				a.ID().Short())
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (h *Home) sight(ctx context.Context, s perdure.Store, a *perdure.Agent) err
 		return err
 	}
 	if len(missing) > 0 {
-		older := &view.Older{Given: seen.Given, Name: view.Callable(a)}
+		older := &view.Older{Given: seen.Given, Name: a.ID().Short()}
 		h.note("this copy is older than one seen here: it lacks entry %s; it does nothing until its owner says so "+
 			"with %s", missing[0].Short(), older.Answer())
 		return nil

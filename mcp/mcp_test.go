@@ -466,7 +466,8 @@ func TestAStrangersEndEndsNothing(t *testing.T) {
 			return accept(nil), nil
 		}
 		c := w.connect(transports[0], versions[0], person)
-		c.fails("resume", map[string]any{"agent": a.ID().String()}, "is held")
+		c.fails("resume", map[string]any{"agent": a.ID().String()}, "is held",
+			"perdure resume "+a.ID().Short())
 		c.fails("answer", map[string]any{"agent": a.ID().String()}, "asks no question")
 	})
 }

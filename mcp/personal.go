@@ -277,7 +277,7 @@ func (s *Server) resume(ctx context.Context, req *sdk.CallToolRequest, in agentI
 		return nil, nil, fmt.Errorf("%s: %w", view.Called(a), perdure.ErrTerminated)
 	case trust.Counts(a) != nil:
 		return nil, nil, perdure.WithHint(fmt.Errorf("%s is held: %s", view.Called(a), view.HeldText(trust.Counts(a))),
-			"a person looks at it with perdure show, and admits it with "+typed)
+			"a person looks at it with perdure show, and admits it with perdure resume "+a.ID().Short())
 	case len(f.Paused) == 0:
 		return nil, nil, perdure.WithHint(fmt.Errorf("%s is not paused", view.Called(a)),
 			"see show_agent for what it waits for")

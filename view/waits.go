@@ -108,7 +108,7 @@ func Waits(ctx context.Context, s perdure.Store, a *perdure.Agent, trust *perdur
 // heldOf is an agent that does not count here, as its listing has it.
 func heldOf(one perdure.Listing, why error, pause *perdure.Pause) Wait {
 	w := Wait{Agent: one.Agent, Name: one.Name, Kind: WaitHeld, What: "held: " + HeldText(why), Since: one.Updated,
-		Answer: "perdure resume " + CommandName(one.Name, one.Agent)}
+		Answer: "perdure resume " + one.Agent.Short()}
 	if pause != nil {
 		if w.Kind, w.What = WaitPause, "paused; "+w.What; pause.Note != "" {
 			w.What = "paused: " + pause.Note + "; held: " + HeldText(why)
