@@ -33,7 +33,7 @@ type CopyFailure struct {
 // or nothing, and compared with the original; one that is there already costs a look at its heads, so that a copy that
 // was interrupted goes on where it was. What is there and not in the original stays. Copies lack the seat of their
 // agents, so one whose seat goes to whoever takes it first is not copied. Nothing is made where there is no source, or
-// no agent in it that the filter selects.
+// no agent in it that the filter selects. What does not count here does not join an agent that does.
 func (h *Home) Copy(ctx context.Context, source *Home, f perdure.Filter) (out *Copied, err error) {
 	err = source.Use(ctx, false, func(ctx context.Context, from perdure.Store) error {
 		l, err := view.Lister(from)
@@ -74,7 +74,7 @@ func (h *Home) copy(ctx context.Context, source *Home, from, to perdure.Store, a
 	defer h.Progressed("", 0, 0)
 	for i, one := range all {
 		h.Progressed("copy agents", int64(i), int64(len(all)))
-		entries, err := source.copyOne(ctx, from, to, &one)
+		entries, err := h.copyOne(ctx, source, from, to, &one)
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
@@ -109,9 +109,10 @@ func differ(ctx context.Context, from, to perdure.Store) error {
 	return err
 }
 
-// copyOne copies an agent from a store of this home, and returns how many entries were verified; none: it was there
+// copyOne copies an agent to the store of this home, and returns how many entries were verified; none: it was there
 // already.
-func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, one *perdure.Listing) (int64, error) {
+func (h *Home) copyOne(ctx context.Context, source *Home, from, to perdure.Store, one *perdure.Listing) (int64,
+	error) {
 	id := one.Agent
 	want, err := from.Heads(ctx, id)
 	if err != nil {
@@ -130,7 +131,7 @@ func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, one *perdure
 			return 0, errors.Join(err, completed(ctx, to, one))
 		}
 	}
-	if err := h.leaves(ctx, from, id); err != nil {
+	if err := source.leaves(ctx, from, id); err != nil {
 		return 0, err
 	}
 	o := perdure.VerifyOptions{Depth: depth}
@@ -138,7 +139,7 @@ func (h *Home) copyOne(ctx context.Context, from, to perdure.Store, one *perdure
 	if err != nil {
 		return 0, fmt.Errorf("the original: %w", err)
 	}
-	if err := write(ctx, to, id, have, depth, perdure.Memory(ctx, from, id)); err != nil {
+	if err := h.write(ctx, to, id, have, depth, perdure.Memory(ctx, from, id)); err != nil {
 		return 0, err
 	}
 	return got.Entries, arrivedWhole(ctx, to, id, want)
@@ -156,26 +157,107 @@ func completed(ctx context.Context, to perdure.Store, one *perdure.Listing) erro
 	return relist(ctx, to, a)
 }
 
-// write puts a memory into a store: on top of what is there, or, of one of which more is there now, in its place.
-func write(ctx context.Context, to perdure.Store, id perdure.AgentID, have []perdure.Hash, d perdure.Depth,
+// write puts a memory into a store. What joins an agent that is there must count by the trust of this home, as what is
+// imported must.
+func (h *Home) write(ctx context.Context, to perdure.Store, id perdure.AgentID, have []perdure.Hash, d perdure.Depth,
 	entries iter.Seq2[*perdure.Entry, error]) error {
-	if d == perdure.Full {
-		there, err := perdure.Full, error(nil)
-		if len(have) > 0 {
-			there, err = perdure.DepthOf(ctx, to, id)
-		}
-		if err != nil || there == perdure.Full {
-			return errors.Join(err, perdure.PutAll(ctx, to, id, entries))
-		}
+	if len(have) == 0 && d == perdure.Full {
+		return perdure.PutAll(ctx, to, id, entries)
 	}
 	p, ok := to.(perdure.Parter)
-	if !ok {
-		return errors.New("only a part of it is in the original, and this store holds whole memories only")
+	if d != perdure.Full {
+		if !ok {
+			return errors.New("only a part of it is in the original, and this store holds whole memories only")
+		}
+		if len(have) > 0 {
+			return errors.New("only a part of it is in the original, and another copy is here: import the whole memory")
+		}
+		return p.Replace(ctx, id, nil, d, entries)
 	}
-	if len(have) > 0 && d != perdure.Full {
-		return errors.New("only a part of it is in the original, and another copy is here: import the whole memory")
+	there, err := perdure.DepthOf(ctx, to, id)
+	if err != nil {
+		return err
 	}
-	return p.Replace(ctx, id, have, d, entries)
+	trust, err := h.Trust()
+	if err != nil {
+		return err
+	}
+	if there == perdure.Full {
+		_, _, err = trust.Join(ctx, to, id, entries)
+		return err
+	}
+	whole, err := around(ctx, to, id, entries)
+	if err != nil {
+		return err
+	}
+	here, err := trust.Load(ctx, to, id)
+	if err != nil && !errors.Is(err, perdure.ErrRejected) {
+		return err
+	}
+	if err == nil && trust.Counts(here) == nil {
+		next, err := trust.Fold(whole)
+		if err != nil {
+			return err
+		}
+		if err := trust.Counts(next); err != nil {
+			return err
+		}
+	}
+	return p.Replace(ctx, id, have, perdure.Full, whole)
+}
+
+// around is a whole memory with what a store that holds a part of it has besides: no entry and no body is taken away.
+// It refuses what does not make one whole memory together.
+func around(ctx context.Context, to perdure.Store, id perdure.AgentID, entries iter.Seq2[*perdure.Entry, error]) (
+	iter.Seq2[*perdure.Entry, error], error) {
+	bodied := map[perdure.Hash]bool{} // the entries of the original, and whether their bodies are there
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		bodied[e.Name] = e.BodyBytes() != nil
+	}
+	var own []*perdure.Entry
+	kept := map[perdure.Hash]*perdure.Entry{}
+	for e, err := range perdure.Memory(ctx, to, id) {
+		if err != nil {
+			return nil, err
+		}
+		has, known := bodied[e.Name]
+		switch {
+		case !known && e.BodyBytes() == nil:
+			return nil, unlike(fmt.Errorf("entry %s is only here, without its body", e.Name.Short()))
+		case !known:
+			own = append(own, e)
+		case !has && e.BodyBytes() != nil:
+			kept[e.Name] = e
+		}
+	}
+	whole := func(yield func(*perdure.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && kept[e.Name] != nil {
+				e = kept[e.Name]
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+		for _, e := range own {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	if _, err := perdure.Verify(whole, perdure.VerifyOptions{}); err != nil {
+		return nil, unlike(err)
+	}
+	return whole, nil
+}
+
+// unlike says of a part that is here that the original is no whole of it.
+func unlike(err error) error {
+	return perdure.WithHint(fmt.Errorf("only a part of it is here, and it has more than the original: %w", err),
+		"nothing was changed: perdure export it where all of that is, then perdure import the file here")
 }
 
 // arrivedWhole reads a memory where it was written to: every head of the original is an entry of it.
