@@ -273,6 +273,9 @@ func TestAProgramDoesNotAnswerForAPerson(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if g, ok := e.Content().(perdure.Genesis); ok && !g.Taint {
+				t.Error("what a program wants an agent for is taken at its word")
+			}
 			switch ev, _ := e.Content().(perdure.Event); ev.Name {
 			case perdure.AnswerEvent:
 				t.Errorf("the answer of %s is in memory", ev.By)

@@ -39,6 +39,7 @@ func (d *Desk) genesis(v *Visitor, f *IntentFile) (g perdure.Genesis, err error)
 	if err := d.names(v, g.Charter.Scope, g.Charter); err != nil {
 		return g, err
 	}
+	g.Taint = v.taints(g.Charter.Scope)
 	return g, f.Refer(d.Home, "", &g)
 }
 
@@ -78,17 +79,14 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 	if err != nil {
 		return nil, err
 	}
-	if f.Over == nil || f.Over.Scope == "" {
-		if err := v.MayIn(VerbCreate, p.Agent.Fold().Charter.Scope); err != nil {
-			return nil, err
-		}
+	scope := p.Agent.Fold().Charter.Scope
+	if f.Over != nil {
+		scope = cmp.Or(f.Over.Scope, scope)
+	}
+	if err := v.MayIn(VerbCreate, scope); err != nil {
+		return nil, err
 	}
 	if f.Over != nil {
-		if f.Over.Scope != "" {
-			if err := v.MayIn(VerbCreate, f.Over.Scope); err != nil {
-				return nil, err
-			}
-		}
 		if f.Over.StateSchema != "" || len(f.Over.Policies) > 0 {
 			return nil, perdure.Invalid(
 				errors.New("a fork keeps the schema and the policies of the agent it begins from"),
@@ -103,10 +101,11 @@ func (d *Desk) Fork(ctx context.Context, v *Visitor, arg string, f Fork) (*Forke
 		if err != nil {
 			return nil, perdure.Invalid(err)
 		}
-		if err := d.names(v, cmp.Or(f.Over.Scope, p.Agent.Fold().Charter.Scope), g.Charter); err != nil {
+		if err := d.names(v, scope, g.Charter); err != nil {
 			return nil, err
 		}
 	}
+	f.taint = (f.Goal != "" || f.Name != "" || f.Over != nil) && v.taints(scope)
 	r, err := d.Home.Fork(ctx, d.Store, p, f)
 	if err == nil && !f.Dry {
 		d.noteNamesake(ctx, v, r.Agent, r.Name)

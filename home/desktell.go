@@ -51,7 +51,7 @@ func (d *Desk) verb(
 			view.Called(a)), "a person may: perdure "+verb+" "+id.Short())
 	}
 	said := perdure.WithSpeaker(ctx, v.Name)
-	if !v.Speaks || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil {
+	if v.taints(scope) {
 		said = perdure.WithProgram(ctx, v.Name)
 	}
 	e, err := do(said, a)
@@ -122,7 +122,7 @@ func (d *Desk) tell(ctx context.Context, v *Visitor, id perdure.AgentID, ev perd
 		if err := v.MayIn(verbOf(&ev), scope); err != nil {
 			return nil, false, err
 		}
-		ev.Taint = ev.Taint || v.MayIn(VerbAnswer, scope) != nil
+		ev.Taint = v.taints(scope)
 	}
 	var wrote []*perdure.Entry
 	e, err = d.Node.Tell(perdure.WithJournal(ctx, func(_ perdure.AgentID, entries []*perdure.Entry) error {

@@ -16,6 +16,8 @@ type Fork struct {
 	Over       *IntentFile // its fields replace those of the agent's intent
 	Live       bool        // it acts, as policy permits
 	Dry        bool        // nothing is made
+
+	taint bool // what is said here is no person's word
 }
 
 // Forked is what came of a fork: the new agent, what of the other's effects is not undone by it, and what was open
@@ -106,6 +108,7 @@ func (f *Fork) genesis(ctx context.Context, s perdure.Store, p *Point) (g perdur
 	if f.Goal != "" {
 		g.Intent.Goal = f.Goal
 	}
+	g.Taint = g.Taint || f.taint
 	if f.Name != "" {
 		g.Intent.Name = f.Name
 	}

@@ -178,6 +178,11 @@ func (v *Visitor) MayIn(verb, scope string) error {
 	return v.permitted(err, verb, scope)
 }
 
+// taints reports whether what the visitor says in a scope is no person's word, and not taken at its word.
+func (v *Visitor) taints(scope string) bool {
+	return !v.Speaks || v.grants != nil && v.MayIn(VerbAnswer, scope) != nil
+}
+
 // Sees reports whether agents of a scope are there for the visitor.
 func (v *Visitor) Sees(scope string) bool {
 	return slices.ContainsFunc(v.all(), func(g grant) bool { return g.covers(scope) })
