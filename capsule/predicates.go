@@ -76,7 +76,7 @@ var Predicates = append([]canon.Predicate{
 		Hint:    "validate deeply, or get an attestation from somebody you trust"},
 	{Name: PredRecipient, Phase: canon.PhaseStructure,
 		Meaning: "an encrypted capsule is encrypted to one of the identities given",
-		Hint:    "give the identity or passphrase it was encrypted to"},
+		Hint:    "give what it was encrypted to: --identity FILE, or --passphrase-file FILE"},
 	{Name: PredChunk, Phase: canon.PhaseStructure,
 		Meaning: "every chunk a body names is there, under its name and with its size",
 		Hint:    "get the missing chunks from where the capsule came from"},

@@ -145,6 +145,9 @@ func (c *Reader) maxBytes() int64 {
 	return DefaultMaxBytes
 }
 
+// GotStore is what a rejection says that it got where it was given the file of a store.
+const GotStore = "a SQLite file"
+
 // detect finds out the form.
 func (c *Reader) detect(start []byte) error {
 	switch {
@@ -158,7 +161,7 @@ func (c *Reader) detect(start []byte) error {
 	case len(start) == 0:
 		return reject(PredMagic, 0, "$", "an empty file", "a capsule")
 	case bytes.HasPrefix(start, []byte("SQLite format 3\x00")):
-		r := reject(PredMagic, 0, "$", "a SQLite file", "a capsule")
+		r := reject(PredMagic, 0, "$", GotStore, "a capsule")
 		r.Hint = "if it is a store, such as a backup, name an agent in it: perdure verify --store FILE AGENT"
 		return r
 	default:

@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -217,6 +218,10 @@ func (n Near) Create(ctx context.Context, f *IntentFile, file string) (made *Mad
 // Fork makes an agent that begins where another was.
 func (n Near) Fork(ctx context.Context, arg string, f Fork) (forked *Forked, err error) {
 	err = n.Point(ctx, arg, func(ctx context.Context, s perdure.Store, p *Point) (err error) {
+		if n.InFile != "" {
+			return perdure.WithHint(perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file",
+				view.InLine(n.InFile))), "import it first: perdure import "+view.Pasted(n.InFile))
+		}
 		if forked, err = n.Home.Fork(ctx, s, p, f); err == nil {
 			forked.Of = view.Called(p.Agent)
 		}

@@ -51,7 +51,11 @@ func (r *Checked) Page() (rows []view.PageRow) {
 		if by.Trusted != "" {
 			trust = "trusted with " + by.Trusted
 		}
-		add("signed by", "%s %s: %s, %s", cmp.Or(by.Name, unknown), by.Key, view.Several(int64(by.Entries), "entry"),
+		name := cmp.Or(by.Name, unknown)
+		if by.Name == "" && by.Trusted != "" {
+			name = "a key without a name"
+		}
+		add("signed by", "%s %s: %s, %s", name, by.Key, view.Several(int64(by.Entries), "entry"),
 			trust)
 	}
 	for _, d := range r.Diverged {

@@ -155,14 +155,18 @@ func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listin
 	if err != nil {
 		return err
 	}
-	away := int64(0)
+	away, others := int64(0), int64(0)
 	for _, one := range of {
 		a, err := perdure.Load(ctx, s, one.Agent)
 		if err != nil || a.Fold().Ended != nil {
 			continue
 		}
-		if view.SeatOf(a.Fold(), at) == view.SeatElsewhere {
+		switch {
+		case view.SeatOf(a.Fold(), at) != view.SeatElsewhere:
+		case a.Fold().Charter.Owner == d.h.nodeKey():
 			away++
+		default:
+			others++
 		}
 		if lack := view.Unable(a, trust, d.h.nodeKey(), time.Now()); lack != "" {
 			d.say("agent", Odd, "set that up in "+filepath.Join(d.h.Dir, NodeFileName)+"; see perdure help node.yaml",
@@ -174,6 +178,10 @@ func (d *Doctor) seats(ctx context.Context, s perdure.Store, of []perdure.Listin
 			`if this store was restored or moved, and the other is gone: perdure seat take --all --why "restored from a backup"`,
 			"the seat of %s, of those that changed last, is in another store: nothing that must happen once is done "+
 				"here", view.Several(away, "agent"))
+	}
+	if others > 0 {
+		d.say("seat", Well, "", "%s: what must happen once is done where the seat is",
+			view.Counted(others, "agent of another owner is a copy here", "agents of other owners are copies here"))
 	}
 	return ctx.Err()
 }

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -52,8 +53,11 @@ func (d *Doctor) reachable(p PeerConfig) bool {
 		err = open.Close()
 	}
 	if err != nil {
-		d.say("peer "+p.Name, Unwell, "correct it in "+NodeFileName+"; perdure help node.yaml describes peers", "%v",
-			err)
+		fix := "correct it in " + NodeFileName + "; perdure help node.yaml describes peers"
+		if hint := new(perdure.Hint); errors.As(err, &hint) {
+			fix = hint.Do
+		}
+		d.say("peer "+p.Name, Unwell, fix, "%v", err)
 	}
 	return err == nil
 }

@@ -80,8 +80,8 @@ type Home struct {
 	begun          bool            // the folder was made by Begin
 	policies       []string        // files of the policy of a node that goes by others than the home's
 
-	InFile string // the file that UseFor was given in the place of an agent's name; "": it was given a name
-	Filed  string // that name, as commands have it
+	InFile string   // the file that UseFor was given in the place of an agent's name; "": it was given a name
+	Filed  []string // what commands call that agent: its name, and the beginning of its id
 
 	mu     sync.Mutex // guards what is found out on first use: seen, looked and judged
 	judged *bool      // whether what the home says counts, once that is known

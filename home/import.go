@@ -63,6 +63,16 @@ func (h *Home) Import(ctx context.Context, s perdure.Store, src io.ReadSeeker, i
 // so that an import that fails leaves no home behind. Src and name are those of OpenImport.
 func (h *Home) UseToImport(ctx context.Context, src io.ReadSeeker, name string, in *Intake,
 	f func(ctx context.Context, s perdure.Store) error) error {
+	err := h.useToImport(ctx, src, name, in, f)
+	var refused *perdure.Rejection
+	if errors.As(err, &refused) && refused.Got == capsule.GotStore {
+		return perdure.WithHint(err, h.otherStore(ctx, name))
+	}
+	return err
+}
+
+func (h *Home) useToImport(ctx context.Context, src io.ReadSeeker, name string, in *Intake,
+	f func(ctx context.Context, s perdure.Store) error) error {
 	if err := h.Locate(); err != nil {
 		return err
 	}
@@ -72,6 +82,29 @@ func (h *Home) UseToImport(ctx context.Context, src io.ReadSeeker, name string, 
 		}
 	}
 	return h.Use(ctx, true, f)
+}
+
+// otherStore is what to do with the file of a store in the place of a capsule.
+func (h *Home) otherStore(ctx context.Context, name string) string {
+	to, err := h.Anywhere()
+	if err != nil || to == "" {
+		to = h.Dir
+	}
+	agent, store := "AGENT", view.Pasted(name)
+	from := &Home{URL: name, Looks: true}
+	err = from.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+		found, err := Candidates(ctx, s, "")
+		if len(found) == 1 {
+			agent = view.CommandName(found[0].Name, found[0].Agent)
+		}
+		return err
+	})
+	if err != nil {
+		return "it is a database, and not a store that can be read: " + err.Error()
+	}
+	return "it is a store: perdure copy --from " + store + " --to " + view.Pasted(to) +
+		" takes its agents in; one of them: " +
+		"perdure export --store " + store + " " + agent + " x.agent, then perdure import x.agent"
 }
 
 // readable refuses what nobody could take in, by reading it to its end.
@@ -103,7 +136,7 @@ func (in *Intake) readable(ctx context.Context, src io.ReadSeeker, name string) 
 // noCapsule says that there is nothing in a folder to take in.
 func noCapsule(dir string) error {
 	return perdure.WithHint(perdure.Missing("there is no capsule in "+dir),
-		"name the file of an agent, or a folder of such files: perdure export FILE writes one")
+		"name the file of an agent, or a folder of such files: perdure export AGENT FILE writes one")
 }
 
 // takeIn takes a capsule in, by from, and tells whoever should know of it.

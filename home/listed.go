@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -261,7 +262,9 @@ func unlisted(err error) error {
 
 // WrongText is Wrong in one line, also of an agent behind a server.
 func (l *Listed) WrongText() string {
-	if what, fix := l.Wrong(); what != "" {
+	if what, fix := l.Wrong(); strings.Contains(what, "perdure doctor --repair") { // a store says what to do, too
+		return what
+	} else if what != "" {
 		return what + "; " + fix
 	}
 	return l.says

@@ -64,20 +64,22 @@ func (h *Home) openStore(ctx context.Context, create bool) (perdure.Store, error
 
 // agentFile refuses the file of an agent in the place of a store; nil: it is not that.
 func (h *Home) agentFile() error {
-	if !h.Loose {
-		return nil
-	}
-	f, err := disk.Open(h.File)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	if _, err := capsule.NewReader(f, capsule.ReadOptions{}); err != nil {
+	if !h.Loose || !holdsAgent(h.File) {
 		return nil
 	}
 	return perdure.WithHint(perdure.Invalid(fmt.Errorf("%s is the file of an agent, and not a store", h.File)),
 		"name it in the place of the agent, as in perdure log "+h.File+"; or name its folder: --store dir:"+
 			filepath.Dir(h.File))
+}
+
+// holdsAgent reports whether a file begins as that of an agent.
+func holdsAgent(name string) bool {
+	f, err := disk.Open(name)
+	if err != nil {
+		return false
+	}
+	_, err = capsule.NewReader(f, capsule.ReadOptions{})
+	return errors.Join(err, f.Close()) == nil
 }
 
 // settle makes the folder of a home where there is none. Its key comes first: a home that has a store and no key was
@@ -170,11 +172,36 @@ func fileArg(arg string) (file, ref string) {
 	return name, ref
 }
 
+// plainFile is fileArg for a name that is not spelled as a path. It is a file's only if no agent is called so, and the
+// file is that of an agent.
+func (h *Home) plainFile(ctx context.Context, arg string) (file, ref string) {
+	name, ref := SplitRef(arg)
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || !holdsAgent(name) {
+		return "", ""
+	}
+	if h.Locate() != nil {
+		return "", ""
+	}
+	if h.there() {
+		err := h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error {
+			_, err := h.FindAgent(ctx, s, name)
+			return err
+		})
+		if !errors.Is(err, perdure.ErrNotFound) {
+			return "", ""
+		}
+	}
+	return name, ref
+}
+
 // UseFor is use for what is about one agent, which may be a file: then the file is the store, and arg is passed on as
 // the id of the agent in it. The key stays that of the home.
 func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Context, s perdure.Store,
 	arg string) error) error {
 	name, ref := fileArg(arg)
+	if name == "" {
+		name, ref = h.plainFile(ctx, arg)
+	}
 	if h.InFile = name; name == "" {
 		return h.Use(ctx, false, func(ctx context.Context, s perdure.Store) error { return f(ctx, s, arg) })
 	}
@@ -182,7 +209,7 @@ func (h *Home) UseFor(ctx context.Context, arg string, f func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	h.Filed = view.CommandName(one.Name, one.Agent)
+	h.Filed = []string{view.CommandName(one.Name, one.Agent), one.Agent.Short()}
 	id := one.Agent.String()
 	if name != arg {
 		id += "@" + ref

@@ -3,6 +3,7 @@ package home
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -130,6 +131,9 @@ func (h *Home) ReadTrust() (*perdure.Trust, error) {
 			return nil, err
 		}
 		t, err := perdure.ParseTrust(f)
+		if err != nil {
+			err = perdure.WithHint(fmt.Errorf("%s: %w", path, err), "correct that line of "+path)
+		}
 		return t, errors.Join(err, f.Close())
 	})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -178,11 +178,11 @@ func (w *peering) round(ctx context.Context) (*Standing, error) {
 func (w *peering) say(err error) {
 	text := ""
 	if err != nil {
-		text = err.Error()
+		text = withDo(err)
 	}
 	switch {
 	case text != "" && w.told == "":
-		w.log.Warn("a peer cannot be synced", "err", err)
+		w.log.Warn("a peer cannot be synced", "err", text)
 	case text == "" && w.told != "":
 		w.log.Info("a peer can be synced again")
 	}

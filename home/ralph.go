@@ -72,7 +72,7 @@ func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string
 	}
 	defer func() { _ = lock.Close() }() // it holds nothing but the lock
 	if err := disk.Lock(lock, false); err != nil {
-		return nil, perdure.WithHint(fmt.Errorf("%w: another perdure ralph works on %s", perdure.ErrConflict, x.File),
+		return nil, perdure.WithHint(busy("another loop works on "+x.File),
 			"wait until it has ended, or end it")
 	}
 	host, err := os.Hostname()
@@ -91,6 +91,12 @@ func (h *Home) RunRalph(ctx context.Context, w *workspace.Workspace, role string
 	}
 	return x.Run(ctx)
 }
+
+// busy is perdure.ErrConflict in its own words.
+type busy string
+
+func (b busy) Error() string        { return string(b) }
+func (b busy) Is(target error) bool { return target == perdure.ErrConflict }
 
 // bounded refuses bounds that no run keeps.
 func (x *Ralph) bounded() error {

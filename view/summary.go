@@ -80,7 +80,7 @@ func (v *Summary) SpentText() string {
 		return spendText(v.Spent) + ", no limit"
 	}
 	var parts []string
-	nearly := false
+	nearly, all := false, false
 	amount := func(spent, reserved int64, limit, left *int64, text func(int64) string, unit string) {
 		switch {
 		case limit != nil && left != nil:
@@ -92,6 +92,7 @@ func (v *Summary) SpentText() string {
 				one += " (" + text(reserved) + " held for what is under way)"
 			}
 			parts = append(parts, one)
+			all = all || spent == *limit && spent > 0
 			nearly = nearly || *left < (*limit+nearlyUsed-1)/nearlyUsed && spent <= *limit
 		case spent > 0:
 			parts = append(parts, text(spent)+unit)
@@ -101,7 +102,11 @@ func (v *Summary) SpentText() string {
 	amount(v.Spent.Cost, v.Reserved.Cost, v.Limit.Cost, v.Left.Cost, dollars, "")
 	amount(v.Spent.Tokens, v.Reserved.Tokens, v.Limit.Tokens, v.Left.Tokens, number, " tokens")
 	amount(v.Spent.Calls, v.Reserved.Calls, v.Limit.Calls, v.Left.Calls, number, " calls")
-	if nearly && v.Ended == nil {
+	switch {
+	case v.Ended != nil:
+	case all:
+		parts = append(parts, "used up")
+	case nearly:
 		parts = append(parts, "nearly used up")
 	}
 	return strings.Join(parts, "; ")

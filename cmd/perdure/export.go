@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,9 @@ func exportCommand() *cobra.Command {
 	f.BoolVar(&e.Replace, "force", false, "replace FILE if it exists; write binary to a terminal")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		stream()
-		if err := e.read(c); err != nil {
+		if err := e.read(c); errors.Is(err, fs.ErrNotExist) {
+			return err
+		} else if err != nil {
 			return perdure.Invalid(err)
 		}
 		if r, err := through(c); err != nil || r != nil {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/home"
 	"github.com/perdure/perdure/internal/show"
-	"github.com/perdure/perdure/view"
 )
 
 func forkCommand() *cobra.Command {
@@ -22,10 +19,6 @@ func forkCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.Live, "live", false, "let it act, not only rehearse")
 	c.Flags().BoolVar(&f.Dry, "dry-run", false, "create nothing; list what is not undone")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if name, _ := home.SplitRef(args[0]); view.IsPath(name) {
-			return perdure.Invalid(fmt.Errorf("a fork is made in a store, and %s is a file; take it in with perdure "+
-				"import first", name))
-		}
 		if *file != "" {
 			over, err := readIntent(c, *file)
 			if err != nil {
@@ -33,7 +26,7 @@ func forkCommand() *cobra.Command {
 			}
 			f.Over = &over
 		}
-		agents, err := agentsOf(h)
+		agents, err := agentsOf(h, args[0])
 		if err != nil {
 			return err
 		}

@@ -249,7 +249,7 @@ func TestShowSaysWhyAnAgentRests(t *testing.T) {
 			s.genes.Intent.Budget = &perdure.Budget{Calls: &calls}
 			s.node.Tools = []perdure.Tool{ends("look", perdure.Read, perdure.Result{}, nil)}
 			s.run()
-			s.shows("standing  waiting", "spent  2 of 2 calls; nearly used up; 5 turns",
+			s.shows("standing  waiting", "spent  2 of 2 calls; used up; 5 turns",
 				"answer  perdure grant a --calls N")
 		},
 		"an advisor that fails": func(t *testing.T) {

@@ -21,12 +21,23 @@ var inForce struct {
 	unknown error  // the command that help was asked for is none
 }
 
-// inFile is the file that stands for an agent in this command, and the name of that agent.
-func inFile() (file, agent string) {
+// inFile is the file that stands for an agent in this command, and what commands call that agent.
+func inFile() (file string, agent []string) {
 	if inForce.home == nil {
-		return "", ""
+		return "", nil
 	}
 	return inForce.home.InFile, inForce.home.Filed
+}
+
+// cutAgent is what follows the file's agent in a text that begins with it.
+func cutAgent(text string, names []string) (rest string, found bool) {
+	for _, name := range names {
+		rest, found = strings.CutPrefix(text, " "+name)
+		if found && (rest == "" || strings.ContainsRune(" ;,)\n", rune(rest[0]))) {
+			return rest, true
+		}
+	}
+	return text, false
 }
 
 // program is how commands that people are to type begin.
@@ -58,7 +69,7 @@ func here(text string) string {
 		if inForce.server != "" && remote && !strings.HasPrefix(text, " --server ") {
 			b.WriteString(inForce.server)
 		}
-		if rest, ok := strings.CutPrefix(text, " "+agent); ok && file != "" && (rest == "" || rest[0] == ' ') {
+		if rest, ok := cutAgent(text, agent); ok {
 			b.WriteString(" " + view.Pasted(file))
 			text = rest
 		}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // claudeLine is a line of a transcript of Claude Code.
@@ -54,7 +56,7 @@ func (r *reader) claudeCode(f *file) error {
 	err := lines(f.text, func(number int, line []byte) error {
 		var l claudeLine
 		if err := json.Unmarshal(line, &l); err != nil {
-			r.problem(f, number, "skipped: %v", err)
+			r.problem(f, number, "skipped: %s", jsontext.Fault(err))
 			return nil
 		}
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/internal/yamltext"
 	"github.com/perdure/perdure/workspace"
 	"github.com/perdure/perdure/workspace/tasks"
@@ -50,7 +51,7 @@ func (r *reader) mcpMemory(f *file) error {
 		err := json.Unmarshal(line, &l)
 		switch {
 		case err != nil:
-			r.problem(f, number, "skipped: %v", err)
+			r.problem(f, number, "skipped: %s", jsontext.Fault(err))
 		case l.Type == "entity" && l.Name != "":
 			e := of(l.Name)
 			if e.kind == "" {

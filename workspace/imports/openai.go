@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/perdure/perdure/internal/jsontext"
 )
 
 // chatMessage is a message of the chat API.
@@ -126,7 +128,7 @@ func (r *reader) openAI(f *file) error {
 		}
 		var c chat
 		if err := json.Unmarshal(raw, &c); err != nil {
-			r.problem(f, number, "skipped: %v", err)
+			r.problem(f, number, "skipped: %s", jsontext.Fault(err))
 			return nil
 		}
 		if c.Role != "" {
@@ -226,6 +228,9 @@ func (r *reader) chatTalk(f *file, t *talk, id string, n int) error {
 func (r *reader) chatTurn(f *file, number int, raw json.RawMessage, t *talk) {
 	var m chatMessage
 	err := json.Unmarshal(raw, &m)
+	if err != nil {
+		err = errors.New(jsontext.Fault(err))
+	}
 	if err == nil && m.Role == "" {
 		err = errors.New("a message has no role")
 	}

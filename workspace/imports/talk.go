@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/perdure/perdure/internal/jsontext"
 	"github.com/perdure/perdure/workspace"
 )
 
@@ -202,7 +203,7 @@ func block(raw json.RawMessage) (text string, result bool, err error) {
 		IsError  bool            `json:"is_error"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return "", false, fmt.Errorf("a part of its content: %w", err)
+		return "", false, fmt.Errorf("a part of its content: %s", jsontext.Fault(err))
 	}
 	switch b.Type {
 	case "text", "input_text", "output_text":
