@@ -302,7 +302,8 @@ func (d *Dealings) take(ctx context.Context, peer string, all []Owed) error {
 }
 
 // paid notes what came of passing an agent that was taken: nil, it is done; else it is tried again later, unless very
-// many are: then when something happens to it. One that is owed anew since stays so, and has failed no more if it passed.
+// many are: then when something happens to it. One that is owed anew since stays so, and has failed no more if it
+// passed.
 func (d *Dealings) paid(ctx context.Context, peer string, o *Owed, fault error, next time.Time) error {
 	if fault == nil {
 		_, err := d.db.ExecContext(ctx, `DELETE FROM owed WHERE peer = ?1 AND agent = ?2 AND next = ?3;

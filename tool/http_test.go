@@ -145,7 +145,8 @@ func TestAHostThatIsNotAllowedComesWithWhatIsOfItAlone(t *testing.T) {
 	if fails(t, o, "https://127.0.0.1:8080"); len(o.Note) > 300 {
 		t.Errorf("a refusal of %d bytes: %s", len(o.Note), o.Note)
 	}
-	o = call(t, httpTools(t, tool.HTTP{Allow: []string{"http://*"}})("get"), map[string]any{"url": "https://127.0.0.1/"})
+	get := httpTools(t, tool.HTTP{Allow: []string{"http://*"}})("get")
+	o = call(t, get, map[string]any{"url": "https://127.0.0.1/"})
 	fails(t, o, "http://*:80")
 }
 

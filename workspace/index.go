@@ -138,8 +138,8 @@ func (ix *Index) named(err error) error {
 	if ix.path == "" || !sidedb.Spoilt(err) {
 		return err
 	}
-	return perdure.WithHint(fmt.Errorf("%s is damaged: %w", ix.path, err), "run perdure search --rebuild, then restart "+
-		"what uses it; nothing is lost")
+	return perdure.WithHint(fmt.Errorf("%s is damaged: %w", ix.path, err),
+		"run perdure search --rebuild, then restart what uses it; nothing is lost")
 }
 
 // errVersion says that an index was made by another version of this program.

@@ -174,7 +174,8 @@ func (ix *Index) alone(ctx context.Context) (done func(), err error) {
 		}
 	}
 	if errors.Is(err, disk.ErrLocked) {
-		err = perdure.WithHint(errors.New("another process is beginning a role, or making the search index"), "try again")
+		err = perdure.WithHint(errors.New("another process is beginning a role, or making the search index"),
+			"try again")
 	}
 	return nil, err
 }

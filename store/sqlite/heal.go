@@ -211,8 +211,8 @@ func (s *Store) heal(w *writer, id perdure.AgentID, first *perdure.Entry, good [
 	if (len(m.rows) > 0 || named) && !slices.ContainsFunc(m.rows, func(r rawRow) bool {
 		return r.left && !r.whos
 	}) && m.faults == 0 && out.Gained == 0 {
-		// Nothing is wrong with what is in its place, and nothing lies aside that joins it. One that has a name keeps it
-		// also where all else is lost: nothing else would tell that there was such an agent.
+		// Nothing is wrong with what is in its place, and nothing lies aside that joins it. One that has a name keeps
+		// it also where all else is lost: nothing else would tell that there was such an agent.
 		return out, nil
 	}
 	for i := range m.bad {
