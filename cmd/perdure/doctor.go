@@ -26,7 +26,7 @@ func doctorCommand() *cobra.Command {
 		if err := h.Find(); err != nil {
 			return err
 		}
-		h.Looks, h.Mends = true, d.Reindex || d.Repair
+		h.Looks, h.Mends = true, d.Reindex || d.Repair || d.Forget
 		if h.Mends && h.Scheme == "mem" {
 			return perdure.Invalid(errors.New("a store in memory is gone when the command ends; name another with " +
 				"--store"))

@@ -92,7 +92,7 @@ func TestChildInTheOwnersNameTakesTheRightToBegin(t *testing.T) {
 				if of.want > 0 {
 					return
 				}
-				for _, text := range []string{nora.Key().Short(), "right begin"} {
+				for _, text := range []string{nora.Key().Short(), "--rights begin"} {
 					if !g.says(text) {
 						t.Errorf("a run does not say %q: %v", text, g)
 					}
