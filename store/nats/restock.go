@@ -25,11 +25,17 @@ func (t *streams) keptAll(subjects string) string {
 }
 
 // keptAside reads what is kept aside of an index; nil: nothing is.
-func (s *Store) keptAside(ctx context.Context, stream, subject string) (*message, error) {
-	m, err := s.get(ctx, stream+keptSuffix, query{Last: subject})
-	if isAPI(err, errNoStream) {
-		return nil, nil
-	}
+func (s *Store) keptAside(ctx context.Context, stream, subject string) (m *message, err error) {
+	err = s.try(ctx, func(ctx context.Context) error {
+		var out struct {
+			Message *message `json:"message"`
+		}
+		err := s.api(ctx, "STREAM.MSG.GET", stream+keptSuffix, query{Last: subject}, &out)
+		if m = out.Message; isAPI(err, errNoMessage) || isAPI(err, errNoStream) { // mostly: try would wait for the stream
+			m, err = nil, nil
+		}
+		return err
+	})
 	return m, err
 }
 
