@@ -31,7 +31,7 @@ func (s *Store) keptAside(ctx context.Context, stream, subject string) (m *messa
 			Message *message `json:"message"`
 		}
 		err := s.api(ctx, "STREAM.MSG.GET", stream+keptSuffix, query{Last: subject}, &out)
-		if m = out.Message; isAPI(err, errNoMessage) || isAPI(err, errNoStream) { // mostly: try would wait for the stream
+		if m = out.Message; isAPI(err, errNoMessage) || isAPI(err, errNoStream) { // mostly: try would wait for it
 			m, err = nil, nil
 		}
 		return err
